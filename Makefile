@@ -187,7 +187,7 @@ trust-agreement: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Comp
 trust-shared: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare ratios of 20 works that share processes with those of works in their own (half an hour; ON=torch,onnxruntime).
 	$(BIN)/python -m tests.trust.shared_processes --out build/trust $(if $(ON),--on $(ON))
 
-trust-wild: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Race model files that public packages ship, and write which race where into build/wild-models.md (half an hour).
+trust-wild: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Race model files that public packages ship, and write which race where into build/wild-models.md (an hour and a half).
 	$(BIN)/python tests/trust/wild_models.py --out build/wild-models.md
 
 RACES ?= 200

@@ -10,7 +10,7 @@ import pytest
 from command_line import error_code
 from command_line import here as run
 from onnx_files import masked_lookup
-from tflite_files import dense
+from tflite_files import NORMALISED, dense
 
 BOUND = ("--dims", "batch=2,sequence=6")
 
@@ -54,7 +54,9 @@ def test_a_function_is_proven_and_nothing_is_written(model: Path) -> None:
 
 def test_a_framework_without_a_route_is_refused(model: Path, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
-    done = run("convert", dense(tmp_path / "m.tflite"), "--for", "jax", "--batch", "2", cwd=model.parent)
+    done = run(
+        "convert", dense(tmp_path / "m.tflite", last=NORMALISED), "--for", "jax", "--batch", "2", cwd=model.parent
+    )
     assert (done.returncode, error_code(done)) == (2, "E_UNSUPPORTED")
 
 
@@ -63,7 +65,7 @@ def test_openvino_s_file_comes_with_its_weights_and_the_missing_reference_is_sta
 ) -> None:
     pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
     pytest.importorskip("openvino", reason="`make test` installs it and runs this")
-    file = dense(tmp_path / "t.tflite")
+    file = dense(tmp_path / "t.tflite", last=NORMALISED)
     done = run("convert", file, "--for", "openvino", "--batch", "2", "--into", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stderr
     proof = json.loads(done.stdout)

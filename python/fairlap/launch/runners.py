@@ -19,6 +19,7 @@ from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import Environment, environment_with
 from fairlap.launch.packages.installed_packages import hidden_by, package_of
+from fairlap.launch.packages.interpreters import lacks_module
 from fairlap.launch.packages.making import Making, making_of
 from fairlap.launch.packages.origins import require_installable
 from fairlap.launch.started_worker import python_worker
@@ -204,6 +205,7 @@ def _runner(
             needed, making = requirements_of(name, framework, device, precisions), making_of(name.options)
             made = stack.enter_context(environment_with(needed, report, making))
             _require_found(name, made)
+            _require_module(name, framework, made, making)
             command, of_installed = _in_environment(name, made, making)
     except FairlapError as error:
         return Runner(name, missing=error)
@@ -278,6 +280,17 @@ def _require_found(name: ContestantName, made: Environment) -> None:
         raise InvalidRequest(
             f"{hidden[0]} would be imported from {hidden[1]}, which PYTHONPATH names, in place of what was installed",
             code="E_CONTESTANT",
+        )
+
+
+def _require_module(name: ContestantName, framework: type[Framework], made: Environment, making: Making) -> None:
+    """Refuse an environment of the user that lacks the framework, which is not installed into it."""
+    if "/" not in name.python or not framework.packages:
+        return
+    if lacks_module(made.python, framework.module, making.variables):
+        package = package_of(framework.packages[0])
+        raise NotInstalled(
+            f"{name.python} has no {framework.module}; install it there: {name.python} -m pip install {package}"
         )
 
 

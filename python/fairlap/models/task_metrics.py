@@ -84,6 +84,8 @@ def scored_outputs(text: str, among: Sequence[str]) -> tuple[str, ...]:
     if len(names) != takes:
         example = f"{text.partition(':')[0]}:{'+'.join(metric.outputs or ('OUTPUT',))}"
         raise refuse(f"{text} names {len(names)} outputs; write {example}")
+    if len(set(names)) < len(names):
+        raise refuse(f"{text} names {max(names, key=names.count)!r} twice; name {takes} outputs of the model")
     if missing := [name for name in names if name not in among]:
         raise refuse(f"{text}: the model has no output {missing[0]!r}; it has {', '.join(among)}")
     return names
@@ -117,6 +119,8 @@ def value_of(text: str, batches: Sequence[Parts]) -> float:
 def score_of(text: str, batches: Sequence[Parts]) -> Score:
     metric, parts = metric_named(text), joined(batches)
     value, items = metric.value(*parts), len(parts[0])
+    if not np.isfinite(value):
+        raise refuse(f"{text} has no value for these answers and labels: what it computes is {value}")
     if metric.share and (parts[1] == 1).all():
         from scipy.stats import binomtest  # type: ignore[import-untyped,unused-ignore]
 

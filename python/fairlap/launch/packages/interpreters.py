@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -136,6 +137,20 @@ def _require_not_too_old(text: str, version: tuple[int, ...]) -> None:
     if version[:2] < OLDEST:
         named, oldest = (".".join(map(str, each)) for each in (version, OLDEST))
         raise NoInterpreter(f"python={text} is Python {named}; contestants need {oldest} or newer")
+
+
+def lacks_module(python: Path, module: str, variables: Mapping[str, str]) -> bool:
+    """Ask an interpreter whether it finds no such module; False where it does not answer."""
+    question = f"import sys; from importlib.util import find_spec; sys.exit(3 if find_spec({module!r}) is None else 0)"
+    try:
+        done = subprocess.run(
+            [python, "-P", "-c", question],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=_ANSWERS_WITHIN_S, check=False,
+            env={**os.environ, **variables},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 3
 
 
 @lru_cache(maxsize=64)

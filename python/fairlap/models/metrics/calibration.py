@@ -32,6 +32,8 @@ def _confident(outputs: Array, labels: Array) -> Parts:
 
 def _calibration_error(largest: Array, right: Array) -> float:
     counted = ~np.isnan(largest)
+    if not counted.any():
+        return float("nan")
     shares, hits = largest[counted], right[counted]
     bins = np.minimum(np.ceil(shares * _BINS).astype(int) - 1, _BINS - 1)  # the upper end belongs to a bin
     off = np.bincount(bins, weights=hits - shares, minlength=_BINS)

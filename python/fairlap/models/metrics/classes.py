@@ -75,7 +75,7 @@ def _surprise(outputs: Array, labels: Array) -> Parts:
 
 
 def _perplexity(sums: Array, counts: Array) -> float:
-    return float(np.exp(sums.sum() / counts.sum()))
+    return float(np.exp(ratio(sums, counts)))
 
 
 def _predicted(outputs: Array, labels: Array) -> Parts:
@@ -84,11 +84,16 @@ def _predicted(outputs: Array, labels: Array) -> Parts:
 
 
 def _over_classes(predicted: Array, labels: Array, *, name: str) -> float:
-    """By scikit-learn's name; the mean over classes. A class that is never predicted, or has no label, counts as 0."""
+    """By scikit-learn's name; the mean over classes. A class that is never predicted, or has no label, counts as 0.
+
+    NaN where no label counts, as in the two below.
+    """
     with variables_kept():
         from sklearn import metrics
 
     counted = labels != IGNORED
+    if not counted.any():
+        return float("nan")
     return float(getattr(metrics, name)(labels[counted], predicted[counted], average="macro", zero_division=0.0))
 
 
@@ -97,6 +102,8 @@ def _correlation(predicted: Array, labels: Array) -> float:
         from sklearn.metrics import matthews_corrcoef
 
     counted = labels != IGNORED
+    if not counted.any():
+        return float("nan")
     return float(matthews_corrcoef(labels[counted], predicted[counted]))
 
 
@@ -112,6 +119,8 @@ def _of_one_class(predicted: Array, labels: Array, *, name: str, number: int) ->
         from sklearn import metrics
 
     counted = labels != IGNORED
+    if not counted.any():
+        return float("nan")
     found = getattr(metrics, name)(labels[counted] == number, predicted[counted] == number, zero_division=0.0)
     return float(found)
 
@@ -135,10 +144,11 @@ def _area(scores: Array, labels: Array) -> float:
         from sklearn.metrics import roc_auc_score
 
     counted = labels != IGNORED
-    shares, own = shares_of(scores[counted]), labels[counted]
+    own = labels[counted]
     found = np.unique(own)
     if len(found) < 2:
         return float("nan")
+    shares = shares_of(scores[counted])
     if shares.shape[-1] == 2:
         return float(roc_auc_score(own, shares[:, 1]))
     return float(np.mean([roc_auc_score(own == each, shares[:, each]) for each in found]))

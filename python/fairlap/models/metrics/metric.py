@@ -75,7 +75,9 @@ def per_item(array: Array) -> Array:
 
 
 def ratio(sums: Array, counts: Array) -> float:
-    return float(sums.sum() / counts.sum())
+    """NaN where nothing counts, as in resamples of items whose labels are ignored."""
+    counted = float(counts.sum())
+    return float(sums.sum()) / counted if counted else float("nan")
 
 
 def objects(rows: Sequence[Array]) -> Array:

@@ -42,6 +42,16 @@ def _require_spread(text: str, labels: Array, outputs: Sequence[Output]) -> None
         raise refuse(f"{text} takes labels that differ between items; these are all equal")
 
 
+def _require_spread_of_columns(text: str, labels: Array, outputs: Sequence[Output]) -> None:
+    _require_values(text, labels, outputs)
+    alike = np.ones(labels[:1].size, dtype=bool)
+    for piece in pieces_of(labels):
+        alike &= (piece == labels[:1]).reshape(len(piece), -1).all(axis=0)
+    if alike.any():
+        column = f" in column {int(alike.argmax())}" if alike.size > 1 else ""
+        raise refuse(f"{text} takes labels that differ between items; these are all equal{column}")
+
+
 def _differences(outputs: Array, labels: Array, power: int) -> Parts:
     off = np.abs(outputs.astype(np.float64) - labels) ** power
     return per_item(off), per_item(np.ones_like(off))
@@ -79,8 +89,8 @@ METRICS: Mapping[str, TaskMetric] = {
                       better="lower"),
     "r2": TaskMetric("share of the variance that is explained", _require_spread, _both, _explained, SCIKIT_LEARN,
                      best_is_1=True),
-    "pearson": TaskMetric("Pearson's correlation, the mean over columns", _require_spread, _both,
+    "pearson": TaskMetric("Pearson's correlation, the mean over columns", _require_spread_of_columns, _both,
                           partial(_correlation, name="pearsonr"), best_is_1=True, most_resampled=_MOST_CORRELATED),
-    "spearman": TaskMetric("Spearman's correlation of ranks, the mean over columns", _require_spread, _both,
+    "spearman": TaskMetric("Spearman's correlation of ranks, the mean over columns", _require_spread_of_columns, _both,
                            partial(_correlation, name="spearmanr"), best_is_1=True, most_resampled=_MOST_CORRELATED),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.errors import FairlapError
+from fairlap.errors import FairlapError, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_file
 from fairlap.models.onnx_import.files.load import load_graph
@@ -42,7 +42,23 @@ LossOfOutputs = Callable[[Sequence[Any], Any], Any]
 def imported_reference(file: Path) -> tuple[Graph, Forward]:
     """Build the float64 reference, and raise FairlapError for operators that the importer lacks."""
     graph = load_graph(file)
-    return graph, of_file(build(graph, "numpy"))
+    return graph, _at_sizes_that_fit(of_file(build(graph, "numpy")))
+
+
+def _at_sizes_that_fit(forward: Forward) -> Forward:
+    """Refuse sizes that an operator cannot take, such as of an image that is smaller than a kernel inside of an If."""
+
+    def computed(weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
+        try:
+            return forward(weights, inputs)
+        except (ValueError, IndexError) as error:
+            raise FairlapError(
+                f"its operators do not take inputs of these sizes: {described(error)}; give others with --dims or "
+                "--shapes",
+                code="E_SHAPES",
+            ) from error
+
+    return computed
 
 
 def imported_in_float32(graph: Graph) -> Forward:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.machine.lack_of_memory import lack_of_memory_in
 from fairlap.machine.programs.guardian import guarded
+from fairlap.machine.software import PACKAGES, installed_versions
 from fairlap.models.array_files import safetensors
 from fairlap.models.code_hash import hash_of_code
 from fairlap.models.sources.bundle import (
@@ -50,12 +52,14 @@ from fairlap.models.sources.learning.proof import (
 )
 from fairlap.models.sources.metric_data import write_data
 from fairlap.models.sources.proof import Outputs
-from fairlap.models.sources.registry import place_of, require_kind
+from fairlap.models.sources.registry import place_of, plug_ins, require_kind
 from fairlap.models.sources.spec_and_proof import batch_of, proof_of, require_float32, spec_of
 from fairlap.models.spec import LEARNS, Spec
 from fairlap.request.fields.source import Source, path_parts
 
 _SIZE = "E_SOURCE_SIZE"
+# What reads, converts and exports models, besides what decides the speed of frameworks.
+_CONVERTERS = ("gguf", "h5py", "onnx-ir", "onnxscript", "optax", "protobuf", "tokenizers", "transformers")
 _NOT_GENERATING = "{}: --generate is for language models of transformers, such as hf:FOLDER, and GGUF files"
 
 
@@ -215,10 +219,11 @@ def _learning(
 
 
 def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str:
-    """Of all that determines the bundle: the request, the files, and the code that reads them."""
+    """Of all that determines the bundle: the request, the files, and the code and packages that read them."""
     asked = msgspec.structs.replace(order.source, files=())
     code = hash_of_code(Path(__file__).parents[1])
-    everything = msgspec.json.encode((asked, order.sets, place_of(kind), hashes, code), order="sorted")
+    versions = {"python": platform.python_version(), **installed_versions((*PACKAGES, *_CONVERTERS)), **plug_ins()}
+    everything = msgspec.json.encode((asked, order.sets, place_of(kind), hashes, code, versions), order="sorted")
     return hashlib.sha256(everything).hexdigest()[:16]
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlap.errors import InvalidRequest
 from fairlap.models.sources.contract import SourceKind
 from fairlap.plugins import class_at
 from fairlap.request.fields.source import Source
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "fairlap.sources"
 _OURS = Path(__file__).parent / "kinds"
@@ -18,10 +23,18 @@ _OURS = Path(__file__).parent / "kinds"
 def kinds() -> tuple[type[SourceKind], ...]:
     """Ours first. Imports their modules, and none of the libraries that read the files."""
     ours = sorted(f"fairlap.models.sources.kinds.{file.stem}:KIND" for file in _OURS.glob("[a-z]*.py"))
+    return tuple(kind_at(place) for place in (*ours, *(entry.value for entry in _entries())))
+
+
+def plug_ins() -> dict[str, str]:
+    """Versions of the packages that add kinds, by their names."""
+    return {entry.dist.name: entry.dist.version for entry in _entries() if entry.dist is not None}
+
+
+def _entries() -> Iterable[EntryPoint]:
     from importlib.metadata import entry_points
 
-    theirs = [entry.value for entry in entry_points(group=GROUP)]
-    return tuple(kind_at(place) for place in (*ours, *theirs))
+    return entry_points(group=GROUP)
 
 
 def kind_of(text: str) -> type[SourceKind] | None:

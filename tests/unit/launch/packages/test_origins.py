@@ -6,16 +6,20 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from command_line import refusal
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.launch.environments import key_of
+from fairlap.launch import runners
+from fairlap.launch.environments import Environment, key_of
 from fairlap.launch.packages import interpreters
 from fairlap.launch.packages.interpreters import Interpreter, interpreter_named
-from fairlap.launch.packages.making import making_of
+from fairlap.launch.packages.making import lay_on, making_of
 from fairlap.launch.packages.origins import why_not_for, with_pinned_origins, with_wheel_here
+from fairlap.launch.runners import runners_for
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
 from fairlap.race.planning.plan_reach import reach_of
@@ -282,6 +286,34 @@ def test_an_environment_is_named_by_its_folder_and_that_of_conda_sets_its_variab
     (folder / "env/conda-meta").mkdir()
     assert making_of(by_folder.options).variables["CONDA_PREFIX"] == f"{folder}/env"
     assert key(f"{CALL}:python=./env") == key(f"{CALL}:python=./env/bin/python")
+
+
+@pytest.mark.parametrize(("installed", "code"), [("torch", ""), ("torchvision", "E_NOT_INSTALLED")])
+def test_an_environment_that_lacks_the_framework_is_the_outcome_of_its_contestant(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, installed: str, code: str
+) -> None:
+    """Laid on the user's environment, as a race makes it, without what pip would install."""
+    for place in ("env", "laid"):
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    [beneath] = Path("env").glob("lib/python*/site-packages")
+    (beneath / f"{installed}.py").write_text("raise RuntimeError('it is not imported to find it')\n")
+    [site] = Path("laid").glob("lib/python*/site-packages")
+    name = pinned("torch:python=./env")
+    lay_on(site, interpreter_named(name.python))
+
+    @contextmanager
+    def made(*_: object) -> Iterator[Environment]:
+        yield Environment("laid", folder / "laid", (), "now")
+
+    monkeypatch.setattr(runners, "environment_with", made)
+    with ExitStack() as stack:
+        [runner] = runners_for((name,), 1, "cpu", folder, stack, lambda _: None)
+    if code:
+        assert runner.missing is not None
+        assert runner.missing.code == code
+        assert f"{name.python} -m pip install torch" in str(runner.missing)
+    else:
+        assert runner.missing is None
 
 
 def test_a_package_index_is_part_of_the_key_and_its_password_of_nothing_that_is_shown() -> None:

@@ -79,3 +79,11 @@ def test_wrong_spans_are_refused(metric: str, labels: np.ndarray) -> None:
 def test_right_spans_are_accepted_of_outputs_by_other_names() -> None:
     outputs = [Output(name, (4, PLACES), "float32") for name in ("begin", "end", "other")]
     require_labels("span_f1:begin+end", np.zeros((4, 2), dtype=np.int64), 4, outputs)
+
+
+@pytest.mark.parametrize("text", ["span_f1:begin+begin", "span_f1:begin", "span_f1:begin+end+other", "top1:begin+end"])
+def test_a_span_has_two_outputs_that_differ(text: str) -> None:
+    outputs = [Output(name, (4, PLACES), "float32") for name in ("begin", "end", "other")]
+    with pytest.raises(InvalidRequest) as refused:
+        require_labels(text, np.zeros((4, 2), dtype=np.int64), 4, outputs)
+    assert refused.value.code == "E_METRIC"

@@ -142,11 +142,35 @@ def test_a_place_out_of_the_folder_is_refused(tmp_path: Path, place: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "flavors:", "flavors: {onnx: {data: model.onnx}}", "\x00\xff: [", "flavors:\n  onnx:"]
+    "text",
+    [
+        "",
+        "flavors:",
+        "flavors: {onnx: {data: model.onnx}}",
+        "\x00\xff: [",
+        "flavors:\n  onnx:",
+        "flavors:\n  onnx:\n    data: .",
+        f"flavors:\n  onnx:\n    data: {'x' * 5000}",
+        "flavors:\n" + "".join(f"  own{number}:\n    data: x\n" for number in range(5000)),
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 123\n",
+        "a: b\n" * 300_000,
+    ],
+    ids=["empty", "none", "in one line", "no text", "cut", "itself", "too long", "many", "pointer", "too large"],
 )
-def test_an_index_without_a_model_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_index_without_a_model_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     folder = folder_of(tmp_path / "churn", ONNX)
     (folder / "MLmodel").write_text(text)
+    with pytest.raises(SourceError) as refused:
+        named(folder)
+    assert refused.value.code == "E_SOURCE"
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < len(str(folder)) + 250
+
+
+def test_an_index_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "churn", ONNX)
+    (folder / "MLmodel").unlink()
+    (folder / "MLmodel").symlink_to("/proc/self/mem")  # a file that gives an error
     with pytest.raises(SourceError) as refused:
         named(folder)
     assert refused.value.code == "E_SOURCE"

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
+from fairlap.models.sources.imported import imported_reference
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN
 from fairlap.request.fields.source import range_in, shapes_in
@@ -212,3 +214,14 @@ def test_inputs_of_other_types_are_drawn_in_their_own(tmp_path: Path, kind: int,
 def test_multiplications_are_counted_where_they_depend_on_an_input(tmp_path: Path) -> None:
     _, bundle = opened(source_of(masked_lookup(tmp_path / "m.onnx"), BOUND), tmp_path)
     assert bundle.spec.gmacs_per_item == pytest.approx(6 * (32 * 32 + 32 * 4) / 1e9)
+
+
+def test_sizes_that_an_operator_does_not_take_are_refused_in_one_line(tmp_path: Path) -> None:
+    """They show when it is computed where they are not known before, as in the branches of an If."""
+    folder, _ = opened(source_of(masked_lookup(tmp_path / "m.onnx"), BOUND), tmp_path)
+    graph, forward = imported_reference(folder / "model.onnx")
+    ids, mask = np.zeros((2, 6), np.int64), np.ones((2, 5), np.int64)
+    with pytest.raises(FairlapError) as refused:
+        forward(graph.weights, {"ids": ids, "mask": mask})
+    assert refused.value.code == "E_SHAPES"
+    assert "\n" not in str(refused.value)

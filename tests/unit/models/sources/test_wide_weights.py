@@ -16,9 +16,10 @@ from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.opening import Order
 from fairlap.models.sources.proof import InFloat64
-from fairlap.request.fields.source import Source
+from fairlap.request.fields.source import Source, dims_in
 from large_onnx import opened_in_a_fresh_process
 from machine_marks import needs_proc
+from transformers_folders import folder_of
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 
@@ -324,3 +325,22 @@ def test_opening_an_exported_program_takes_as_much(tmp_path: Path) -> None:
         return peak_of(Source(file.name, str(file)), tmp_path, converts=False)
 
     assert (peak(WIDE) - peak(16)) / OF_WEIGHTS < 1.6
+
+
+@pytest.mark.slow
+@needs_proc
+@pytest.mark.parametrize(("converts", "most"), [(False, 1.8), (True, 2.2)])
+def test_opening_a_folder_of_transformers_takes_the_weights_and_some_again(
+    tmp_path: Path, converts: bool, most: float
+) -> None:
+    """200 MB in four layers, whose largest product is a twelfth of them, twice that in float64: 1.65 and 2.06 times."""
+    pytest.importorskip("transformers", reason="`make test` installs it and runs this")
+    layers, width = 4, 1024
+    of_weights = 12 * layers * width * width * 4  # four and eight products of this size in each layer
+
+    def peak(width: int) -> int:
+        folder = folder_of(tmp_path / str(width), "gpt2", weights=True, n_embd=width, n_layer=layers)
+        source = Source(f"hf:{folder.name}", f"hf:{folder}", dims=dims_in("batch=2,sequence=6"))
+        return peak_of(source, tmp_path, converts=converts)
+
+    assert (peak(width) - peak(16)) / of_weights < most

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlap.errors import reason_of, shortened
 from fairlap.models.sources.contract import Bundle, Opened, SourceError, SourceKind
 from fairlap.request.fields.source import Source
 
@@ -24,6 +25,8 @@ _FLAVOURS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "keras": (("data", ("model.keras", "model.h5", "model")),),
 }
 _PYTHON = "python_function"  # how MLflow calls a model of any flavour
+_MOST_NAMES = 100
+_NAME_IT = "name the model's file"
 _INSTEAD = "save it with mlflow.onnx, or name module:function, which returns a model"
 
 Flavours = dict[str, dict[str, str]]
@@ -56,7 +59,24 @@ class MlflowFolder(SourceKind):
 
 def _file_in(folder: str) -> str:
     """Find the model that the folder holds."""
-    flavours = _flavours(Path(folder) / _INDEX)
+    index = Path(folder) / _INDEX
+    try:
+        flavours = _flavours(index)
+        found = _first_place(folder, flavours)
+    except OSError as error:  # also of a name that is too long
+        raise SourceError(f"{index} cannot be read, or what it names: {reason_of(error)}") from None
+    if found:
+        return found
+    if not flavours:
+        raise SourceError(f"{index} names no flavours of a model; it is damaged, or was not written by MLflow")
+    if known := [each for each in _FLAVOURS if each in flavours]:
+        raise SourceError(f"{index} names no file of its flavour {known[0]}; it is damaged, or too new; {_NAME_IT}")
+    own = shortened(" and ".join(sorted(set(flavours) - {_PYTHON})) or f"{_PYTHON} alone", _MOST_NAMES)
+    raise SourceError(f"{folder} is an MLflow model of the flavour {own}, which is not read; {_INSTEAD}")
+
+
+def _first_place(folder: str, flavours: Flavours) -> str:
+    """Find the first file that is there; empty where no flavour that is read names one."""
     for flavour, places in _FLAVOURS.items():
         settings = flavours.get(flavour, {})
         for setting, names in places:
@@ -67,18 +87,21 @@ def _file_in(folder: str) -> str:
                 raise SourceError(f"{folder}/{_INDEX} names {place}, which holds no model; fetch the whole folder")
             if not found.resolve().is_relative_to(Path(folder).resolve()):
                 raise SourceError(f"{found} is outside of the folder of MLflow that names it", code="E_SOURCE_TRUST")
+            if (found / _INDEX).is_file():
+                raise SourceError(f"{folder}/{_INDEX} names a folder of MLflow, {place}, in place of a model")
             return str(found)
-    own = " and ".join(sorted(set(flavours) - {_PYTHON})) or "no other than python_function"
-    raise SourceError(f"{folder} is an MLflow model of the flavour {own}, which is not read; {_INSTEAD}")
+    return ""
 
 
 def _flavours(index: Path) -> Flavours:
     """Read the settings of each flavour that are one line: MLflow writes YAML in blocks, indented by two."""
-    if index.stat().st_size > _MOST_INDEX_BYTES:
-        raise SourceError(f"{index} is too large for an index of MLflow; name the model's file")
+    with index.open("rb") as file:
+        content = file.read(_MOST_INDEX_BYTES + 1)
+    if len(content) > _MOST_INDEX_BYTES:
+        raise SourceError(f"{index} is too large for an index of MLflow; {_NAME_IT}")
     found: Flavours = {}
     inside, flavour = False, ""
-    for line in index.read_text(errors="replace").splitlines():
+    for line in content.decode(errors="replace").splitlines():
         bare = line.lstrip(" ")
         indent, (name, colon, value) = len(line) - len(bare), bare.partition(":")
         if not bare or bare.startswith(("#", "-")) or not colon:

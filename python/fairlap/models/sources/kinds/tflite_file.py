@@ -1,30 +1,45 @@
-"""LiteRT files: native in LiteRT and OpenVINO. Nothing computes them in float64, so they have no float64 reference."""
+"""LiteRT files: native in LiteRT and OpenVINO, and in other frameworks as ONNX, which is the float64 reference too.
+
+Where an operator has no translation, or the answers are not LiteRT's, LiteRT's reference kernels are compared with.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import msgspec
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import cause_of, described
-from fairlap.models.arrays import Arrays
+from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.inputs import given_inputs, input_sets
+from fairlap.models.sources.kinds.onnx_file import implementation_of_graph, opened_graph
+from fairlap.models.sources.litert_files.kernels import Kernels
+from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model, why_other_answers
+from fairlap.models.sources.litert_files.operation import Untranslated
+from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from fairlap.models.sources.onnx_graphs.binding import require_memory
+from fairlap.models.sources.proof import outputs_of
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
-from fairlap.models.sources.tensorflow_files.tflite_graph import TfliteGraph
 from fairlap.models.spec import Tensor
 from fairlap.request.fields.source import Source
 
-REFERENCE = "LiteRT's reference kernels in float32"
+_NO_DOUBLE = "W_NO_REFERENCE"
 _OPENVINO_FILE = "model.xml"
 _IDENTIFIER = b"TFL3"
-_NO_CONVERSION = "there is no conversion from LiteRT's files"
+_CONVERTED = "converted from LiteRT to ONNX by fairlap"
+_EXACT = "the graph of the LiteRT file in NumPy float64 by fairlap's importer"
+_AGREES = 1e-4  # relative to the largest number: what another model would exceed, and float32 does not
+_WIDENED = "float16 weights widened to float32"
+_HOLDS_FLOAT16 = (
+    "the file holds weights in float16, to which they were rounded when it was written; LiteRT and OpenVINO widen them "
+    "to float32 when they load it"
+)
 
 
 class TfliteFile(SourceKind):
@@ -47,40 +62,47 @@ class TfliteFile(SourceKind):
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         graph = _read(source)
-        graph.require_float32()
+        wide = graph.expanded()
+        wide.require_float32()
         names = list(graph.inputs)
         require_known_ranges(names, source)
         given = given_inputs(source.inputs, source.folder)
         declared = {name: graph.sizes(tensor) for name, tensor in graph.inputs.items()}
         shapes = bound_shapes(declared, source, given_shapes(given, declared, source))
         graph.bind(shapes)
+        wide.bind(shapes)
         file = folder / LITERT_FILE
         file.write_bytes(graph.packed() if graph.changed else Path(source.path).read_bytes())
-        weights = graph.weights()
+        own_types = ("float16",) if graph.holds_float16 else ()
+        native = f"native, {_WIDENED}" if own_types else "native"
         dtypes = {name: graph.dtype(tensor) for name, tensor in graph.inputs.items()}
         tensors = [
-            Tensor(name, shapes[name], fill_of(name, dtypes[name], rows(graph.rows_of(name)), source), dtypes[name])
+            Tensor(name, shapes[name], fill_of(name, dtypes[name], rows(wide.rows_of(name)), source), dtypes[name])
             for name in names
         ]
-        none = dict.fromkeys(("torch", "jax", "tensorflow", "onnx"), Route(why_not=_NO_CONVERSION))
-        return Opened(
+        kernels = Kernels(wide, dtypes)
+        found = Opened(
             inputs=tuple(tensors),
             outputs=tuple(graph.outputs),
             output_types={name: graph.dtype(tensor) for name, tensor in graph.outputs.items()},
-            weights=weights,
-            forward=_ReferenceKernels(graph, dtypes),
-            routes={
-                **none,
-                "litert": Route("native", precisions=("fp32",)),
-                "openvino": _openvino(file, graph, shapes),
-            },
-            reference=f"no float64 reference: compared with {REFERENCE}",
-            notices=(Notice("W_NO_REFERENCE", f"no float64 reference: compared with {REFERENCE}"),),
+            weights=wide.weights(),
+            forward=kernels,
+            routes={},
+            reference=f"no float64 reference: compared with {kernels.how}",
+            notices=(Notice("W_FILE_PRECISION", _HOLDS_FLOAT16),) if own_types else (),
         )
+        found = _with_reference(found, wide, kernels, source, folder)
+        natives = {
+            "litert": Route(native, precisions=("fp32",)),
+            "openvino": _openvino(native, file, graph, shapes),
+        }
+        return replace(found, routes={**found.routes, **natives}, own_types=own_types)
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        return OnnxOnDisk(folder / (_OPENVINO_FILE if framework == "openvino" else LITERT_FILE))
+        if framework == "openvino":
+            return OnnxOnDisk(folder / _OPENVINO_FILE)
+        return implementation_of_graph(folder, framework, bundle.source)
 
 
 def _read(source: Source) -> TfliteGraph:
@@ -100,25 +122,45 @@ def _read(source: Source) -> TfliteGraph:
         raise SourceError(f"{source.text} is damaged: {described(error)}") from None
 
 
-class _ReferenceKernels:
-    """In float32, whatever it is given: that is all that LiteRT has."""
+def _with_reference(found: Opened, graph: TfliteGraph, kernels: Kernels, source: Source, folder: Path) -> Opened:
+    """Add the same graph in ONNX where there is one, and else report why the reference is in float32."""
+    try:
+        model = onnx_model(graph)
+        translated = opened_graph(model, source, folder, Route(_CONVERTED), list(model.graph.input))
+        if any(notice.code == _NO_DOUBLE for notice in translated.notices):
+            raise Untranslated(f"its translation has {translated.reference}")
+        given = given_inputs(source.inputs, source.folder)
+        sample = input_sets(found.inputs, given, None, {"inputs": 0})["inputs"]
+        own = outputs_of(kernels, found.weights, sample)
+        if why := why_other_answers(outputs_of(translated.forward, translated.weights, sample), own, _AGREES):
+            raise Untranslated(why)
+    except ModuleNotFoundError as error:
+        return _without_reference(found, f"the conversion needs the package {error.name}; install it")
+    except (Untranslated, FairlapError) as error:
+        return _without_reference(found, str(error))
+    routes = {name: _renamed(route) for name, route in translated.routes.items()}
+    return replace(
+        translated,
+        inputs=found.inputs,
+        output_types=found.output_types,
+        routes=routes,
+        reference=f"{_EXACT}, which agrees with {kernels.how}",
+        notices=(*translated.notices, *found.notices),
+    )
 
-    def __init__(self, graph: TfliteGraph, dtypes: Mapping[str, str]) -> None:
-        self._graph, self._dtypes = graph, dtypes
 
-    def __call__(self, weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-        interpreter = Interpreter(
-            model_content=self._graph.with_weights(weights), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
-        )
-        interpreter.allocate_tensors()
-        run = interpreter.get_signature_runner()
-        found = run(**{name: np.asarray(array).astype(self._dtypes[name]) for name, array in inputs.items()})
-        return {name: np.array(found[name]) for name in self._graph.outputs}
+def _without_reference(found: Opened, why: str) -> Opened:
+    none = dict.fromkeys(("torch", "jax", "tensorflow", "onnx"), Route(why_not=f"it was not converted: {why}"))
+    notice = Notice(_NO_DOUBLE, f"{found.reference} ({why})")
+    return replace(found, routes=none, notices=(notice, *found.notices))
 
 
-def _openvino(file: Path, graph: TfliteGraph, shapes: Mapping[str, tuple[int, ...]]) -> Route:
+def _renamed(route: Route) -> Route:
+    name = route.name if route.name == _CONVERTED else f"{_CONVERTED}, {route.name}"
+    return msgspec.structs.replace(route, name=name)
+
+
+def _openvino(native: str, file: Path, graph: TfliteGraph, shapes: Mapping[str, tuple[int, ...]]) -> Route:
     """With the signature's names, which OpenVINO does not read. Tensors' names bind them."""
     try:
         import openvino
@@ -138,7 +180,7 @@ def _openvino(file: Path, graph: TfliteGraph, shapes: Mapping[str, tuple[int, ..
         return Route(why_not=f"OpenVINO reads no tensor named {error}")
     except Exception as error:  # OpenVINO raises its own errors
         return Route(why_not=cause_of(error))
-    return Route("native", holds_weights=False)
+    return Route(native, holds_weights=False)
 
 
 KIND = TfliteFile

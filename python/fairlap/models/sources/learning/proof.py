@@ -86,7 +86,22 @@ def _read(path: Path) -> Labels:
         raise SourceError(f"{path} cannot be read as labels: {why_unreadable(error)}", code=CODE) from None
     if not isinstance(found, np.ndarray) or not found.ndim or found.dtype.kind not in "iuf":
         raise SourceError(f"{path} is not one array of numbers, a .npy file", code=CODE)
-    return found.astype(np.float32) if found.dtype.kind == "f" else found.astype(np.int32)
+    return _narrowed(found, path)
+
+
+def _narrowed(found: Labels, path: Path) -> Labels:
+    """To 32 bits, which hold the same numbers up to rounding."""
+    if found.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            narrow = found.astype(np.float32)
+        if not np.isfinite(narrow).all():
+            raise SourceError(f"{path} has labels that are not finite numbers of float32", code=CODE)
+        return narrow
+    least, most = int(found.min(initial=0)), int(found.max(initial=0))
+    limits = np.iinfo(np.int32)
+    if least < limits.min or most > limits.max:
+        raise SourceError(f"{path} has labels from {least} to {most}, which int32 does not hold", code=CODE)
+    return found.astype(np.int32)
 
 
 def _require_fitting(given: Labels, spec: Spec) -> None:
@@ -102,7 +117,9 @@ def _require_fitting(given: Labels, spec: Spec) -> None:
         )
     classes = spec.outputs[0].shape[-1]
     if spec.loss == "cross_entropy" and not (given.min() >= 0 and given.max() < int(classes)):
-        raise SourceError(f"--labels must be classes from 0 to {int(classes) - 1} (got {given.max()})", code=CODE)
+        raise SourceError(
+            f"--labels must be classes from 0 to {int(classes) - 1} (got {given.min()}..{given.max()})", code=CODE
+        )
 
 
 def require_loss_that_fits(spec: Spec) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.sources.contract import SourceError, known_dtype
+from fairlap.models.sources.litert_files.expanded_weights import EXPANDING, expanded_weight
 from fairlap.models.spec import Dtype
 
 _KEEP_VALUES = ("CAST", "RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 _LOOKUPS = {"GATHER": (0, 1), "EMBEDDING_LOOKUP": (1, 0)}  # places of the table and of what indexes it
+_FLOATS = {"float32": np.float32, "float16": np.float16}
 
 
 class TfliteGraph:
@@ -71,15 +73,63 @@ class TfliteGraph:
     def dtype(self, tensor: Any) -> Dtype:
         return known_dtype(_decoded(tensor.name), self._types[tensor.type])
 
+    @property
+    def holds_float16(self) -> bool:
+        return any(self._types[tensor.type] == "float16" for tensor in self._tensors())
+
     def require_float32(self) -> None:
         for tensor in self._tensors():
             name = self._types[tensor.type]
             scales = tensor.quantization.scale if tensor.quantization else None
             if name in ("float16", "bfloat16") or (scales is not None and len(scales)):
                 raise SourceError(
-                    f"the model is quantized or in half precision ({_decoded(tensor.name)} is {name}); only models in "
-                    "float32 are raced"
+                    f"the model is quantized or in half precision ({_decoded(tensor.name)} is {name}); only models "
+                    "that compute in float32 are raced, with weights in float32 or float16"
                 )
+
+    def expanded(self) -> TfliteGraph:
+        """Copy it with all weights dense and in float32, where some are sparse or in float16; else return itself."""
+        if not any(self._expands(graph, each) for graph in self._model.subgraphs for each in graph.operators):
+            return self
+        found = TfliteGraph(self.packed())
+        for graph in found._model.subgraphs:
+            found._expand(graph)
+        found._forget_unused_buffers()
+        found._weights = found._float_constants()
+        return found
+
+    def _expands(self, graph: Any, operator: Any) -> bool:
+        """Whether it makes another weight of a weight, whatever the inputs are."""
+        if self._kind(operator) not in EXPANDING:
+            return False
+        tensor = graph.tensors[operator.inputs[0]]
+        return self._types[tensor.type] in _FLOATS and self._data(tensor) is not None
+
+    def _expand(self, graph: Any) -> None:
+        sources, others = [], []
+        for operator in graph.operators:  # in the order in which they run
+            if not self._expands(graph, operator):
+                others.append(operator)
+                continue
+            source, target = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
+            stored = np.frombuffer(bytes(self._data(source)), _FLOATS[self._types[source.type]])
+            widened = self._kind(operator) == "DEQUANTIZE"
+            values = expanded_weight(stored, source, _decoded(source.name), widened=widened)
+            buffer = self._schema.BufferT()
+            buffer.data = np.frombuffer(values.tobytes(), np.uint8)
+            self._model.buffers.append(buffer)
+            target.buffer, target.name = len(self._model.buffers) - 1, source.name
+            sources.append(int(operator.inputs[0]))
+        graph.operators = others
+        for place in set(sources) - {int(place) for operator in others for place in operator.inputs}:
+            tensor = graph.tensors[place]
+            tensor.buffer, tensor.type, tensor.sparsity = 0, self._schema.TensorType.FLOAT32, None
+
+    def _forget_unused_buffers(self) -> None:
+        used = {tensor.buffer for tensor in self._tensors()}
+        for place, buffer in enumerate(self._model.buffers):
+            if place not in used:
+                buffer.data = None
 
     def weights(self) -> dict[str, np.ndarray]:
         return {
@@ -115,6 +165,33 @@ class TfliteGraph:
             elif kind in _KEEP_VALUES and int(operator.inputs[0]) in holds:
                 holds.update(int(place) for place in operator.outputs)
         return min(found, default=None)
+
+    @property
+    def has_several_parts(self) -> bool:
+        return len(self._model.subgraphs) > 1
+
+    def operations(self) -> Iterator[tuple[str, Any, tuple[int, ...], tuple[int, ...]]]:
+        """Name each operator, in the order in which they run, with its options and the places of its tensors."""
+        for each in self._main.operators:
+            inputs, outputs = (tuple(map(int, places)) for places in (each.inputs, each.outputs))
+            yield self._kind(each), each.builtinOptions, inputs, outputs
+
+    def place_of(self, tensor: Any) -> int:
+        return next(place for place, each in enumerate(self._main.tensors) if each is tensor)
+
+    def name_of(self, place: int) -> str:
+        return _decoded(self._main.tensors[place].name)
+
+    def type_of(self, place: int) -> str:
+        return str(self._types[self._main.tensors[place].type])
+
+    def constant(self, place: int) -> np.ndarray | None:
+        """Read what the file holds; None of what is computed."""
+        tensor = self._main.tensors[place]
+        if (data := self._data(tensor)) is None:
+            return None
+        shape = () if tensor.shape is None else tuple(int(size) for size in tensor.shape)
+        return np.frombuffer(bytes(data), np.dtype(self.type_of(place))).reshape(shape)
 
     def _kind(self, operator: Any) -> str:
         code = self._model.operatorCodes[operator.opcodeIndex]
