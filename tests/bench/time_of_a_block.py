@@ -5,14 +5,14 @@
 
 The blocks are those of a race until decided, whose processes start side by side after the first; with ``--as-fixed``
 those of ``--blocks``, which start alone. The model is a folder of transformers with drawn weights, opened in an empty
-cache. Phases are as the workers report them; what is left of a process are the waits for others and the checks.
+cache. Phases are as the workers report them; what is left of a process are its turns and checks, less the phases in
+which it was not waited for. On a busy machine all of this takes longer, so the load is printed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -57,21 +57,16 @@ def written_in_a_process(folder: Path, size: str) -> None:
     subprocess.run([sys.executable, __file__, "--size", size, "--write", str(folder)], check=True)
 
 
-def blocks_of(race: Race, count: int) -> Iterator[tuple[float, float, list[ProcessResult]]]:
-    """Run so many blocks; of each its wall time, the CPU time of its processes, and the processes."""
+def blocks_of(race: Race, count: int) -> Iterator[tuple[float, list[ProcessResult]]]:
+    """Run so many blocks; of each its wall time and its processes."""
     blocks = race.in_blocks()
     try:
         for _ in range(count):
-            before, began_s, cpu_s = len(race.processes), time.monotonic(), _cpu_of_children_s()
+            before, began_s = len(race.processes), time.monotonic()
             next(blocks, None)
-            yield time.monotonic() - began_s, _cpu_of_children_s() - cpu_s, race.processes[before:]
+            yield time.monotonic() - began_s, race.processes[before:]
     finally:
         blocks.close()
-
-
-def _cpu_of_children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def lines_of(processes: Sequence[ProcessResult]) -> Iterator[str]:
@@ -130,9 +125,11 @@ def main() -> None:
         began_s = time.monotonic()
         plan = plan_of(request)
         print(f"opened, exported and proven in {time.monotonic() - began_s:.1f} s")
-        for number, (wall_s, cpu_s, processes) in enumerate(blocks_of(Race(plan), asked.blocks), start=1):
+        for number, (wall_s, processes) in enumerate(blocks_of(Race(plan), asked.blocks), start=1):
             rounds_s = sum(process.in_rounds_s for process in processes)
-            print(f"\nblock {number}: {wall_s:.1f} s, {cpu_s:.1f} s of CPU time, {rounds_s:.1f} s in rounds")
+            print(
+                f"\nblock {number}: {wall_s:.1f} s, of which {rounds_s:.1f} s in rounds, load {os.getloadavg()[0]:.1f}"
+            )
             print("\n".join(lines_of(processes)), flush=True)
 
 
