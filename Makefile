@@ -20,8 +20,8 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-slow test-thorough test-importer test-headers fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-answers bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared trust-wild
+  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-answers bench-load bench-report bench-store bench-block \
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared trust-wild trust-transformers
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-25s%s\n", $$1, $$2}' Makefile
@@ -156,6 +156,9 @@ bench-importer: $(VENV)/.frameworks build/release/.module  ## Compare the speed 
 bench-exported: $(VENV)/.frameworks build/release/.module  ## Race built-in models that PyTorch exported, and write the errors into the documentation.
 	PYTHONPATH=tests/support $(BIN)/python tests/bench/exported_models.py
 
+bench-block: $(VENV)/.frameworks build/release/.module  ## Show where the seconds of a block of six contestants go, on a small BERT of transformers (minutes; SIZE=small).
+	$(BIN)/python tests/bench/time_of_a_block.py $(if $(SIZE),--size $(SIZE))
+
 training-distances: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Measure how far right and wrong training ends from float64, and write it into the documentation.
 	PYTHONPATH=tests/support $(BIN)/python tests/bench/training_distances.py
 
@@ -189,6 +192,9 @@ trust-shared: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare
 
 trust-wild: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Race model files that public packages ship, and write which race where into build/wild-models.md (an hour and a half).
 	$(BIN)/python tests/trust/wild_models.py --out build/wild-models.md
+
+trust-transformers: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Race a small model of 24 families of transformers in six contestants, and write which race where into build/transformers.md (40 minutes).
+	$(BIN)/python -m tests.trust.transformers_families --out build/transformers.md
 
 RACES ?= 200
 NEIGHBOURS ?= 0

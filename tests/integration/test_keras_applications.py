@@ -27,6 +27,7 @@ SMALLEST = {  # the smallest side of an image that each takes
     "NASNetMobile": 32,
     "InceptionV3": 75,
     "Xception": 71,
+    "ConvNeXtTiny": 32,
 }
 QUICKEST = "MobileNetV3Small"
 pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(1800)]

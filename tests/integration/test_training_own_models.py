@@ -50,12 +50,16 @@ def test_gradients_and_steps_of_a_torch_module_are_right_everywhere(
         ("own_keras_nets:louder", "jax"),
         *(("own_jax_nets:recurrent", each) for each in ("jax", "tensorflow:graph", "tensorflow:xla")),
         *(("own_jax_nets:normalised", each) for each in ("jax", "tensorflow", "tensorflow:graph", "tensorflow:xla")),
+        *(("own_flax_nets:in_linen", each) for each in ("jax", "tensorflow:graph")),
+        *(("own_flax_nets:in_nnx", each) for each in ("jax", "tensorflow:graph")),
     ],
 )
 def test_gradients_and_steps_of_a_keras_model_and_a_jax_function_are_right_everywhere(
     source: str, contestant: str, tmp_path: Path
 ) -> None:
     """In a process for each, since Keras has one backend in a process."""
+    if source.startswith("own_flax_nets:"):
+        pytest.importorskip("flax", reason="flax is in no extra")
     use_backend("tensorflow")
     require_right(opened_here(source, "cross_entropy", tmp_path), Training(Sgd(lr=0.1)), tmp_path, contestant)
 
@@ -137,3 +141,13 @@ def test_a_loss_of_one_s_own_may_compare_with_nothing(
     asked = ("own_nets:convolutional", "--mode", mode, "--loss", "plain_loss:loss", "--on", "torch,jax")
     shown = output("compare", *asked, "--blocks", "1", "--seconds", "0.05", "--json")
     assert [row["outcome"] for row in json.loads(shown)["rows"]] == ["finished", "finished"]
+
+
+@pytest.mark.parametrize("name", ["in_linen", "in_nnx"])
+def test_a_flax_model_races_in_each_mode(name: str) -> None:
+    pytest.importorskip("flax", reason="flax is in no extra")
+    asked = (f"own_flax_nets:{name}", "--mode", "infer,grad,train", "--loss", "cross_entropy")
+    shown = output("compare", *asked, "--on", "jax,tensorflow:graph", "--blocks", "1", "--seconds", "0.05", "--json")
+    found = {(row["contestant"], row["mode"]): row["outcome"] for row in json.loads(shown)["rows"]}
+    modes = ("infer", "grad", "train")
+    assert found == {(each, mode): "finished" for each in ("jax", "tensorflow:graph") for mode in modes}

@@ -39,6 +39,14 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     },
     "qwen2": {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], **_SMALL, "num_key_value_heads": 1},
     "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], **_SMALL, "num_key_value_heads": 1},
+    "mixtral": {
+        "model_type": "mixtral",
+        "architectures": ["MixtralForCausalLM"],
+        **_SMALL,
+        "num_key_value_heads": 1,
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+    },
     "vit": {
         "model_type": "vit",
         "architectures": ["ViTForImageClassification"],
@@ -84,7 +92,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "num_labels": 5,
     },
 }
-SIZES = dict.fromkeys(("bert", "gpt2", "qwen2"), "batch=2,sequence=6") | {
+SIZES = dict.fromkeys(("bert", "gpt2", "qwen2", "mixtral"), "batch=2,sequence=6") | {
     "vit": "batch=2",
     "resnet": "batch=2,height=16,width=16",
 }

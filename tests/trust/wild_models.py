@@ -18,9 +18,10 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 PACKAGES = (
     "faster-whisper==1.2.1",
@@ -89,7 +90,10 @@ class Tried:
 
     @property
     def row(self) -> str:
-        cells = [self.cells.get(name, "–") for name in ON]
+        return self.row_on(ON)
+
+    def row_on(self, on: Iterable[str]) -> str:
+        cells = [self.cells.get(name, "–") for name in on]
         return f"| {self.package} | `{self.file}` | {' | '.join(cells)} | {'; '.join(self.reasons)} |"
 
 
@@ -157,7 +161,7 @@ def tried(package: str, file: Path, folder: Path) -> Tried:
     routes = {each["framework"]: each["why_not"] for each in json.loads(printed)["routes"]}
     on = [name for name in ON if not routes.get(name, "no route")]
     why = {routes[name] for name in ON if routes.get(name)}
-    found.reasons += [_short(each) for each in sorted(why)]
+    found.reasons += [shortened(each) for each in sorted(why)]
     if on:
         race(file, bindings, on, found)
     return found
@@ -169,30 +173,35 @@ def pasted(message: str) -> list[str]:
     return line[1].rstrip(", ").split() if line else []
 
 
-def race(file: Path, bindings: Sequence[str], on: Sequence[str], found: Tried) -> None:
+def rows_of(model: str, bindings: Sequence[str], contestants: Sequence[str]) -> tuple[dict[str, dict[str, Any]], str]:
+    """Race a model for one block; the rows by contestant, none where the race was refused, and what was printed."""
     with tempfile.TemporaryDirectory() as scratch:
         rows = Path(scratch) / "rows.jsonl"
-        contestants = ",".join(ON[name] for name in on)
-        _, _, errors = fairlap("compare", str(file), *bindings, "--on", contestants, *SHORT, "-o", str(rows))
-        if not rows.is_file():
-            found.reasons.append(reason(errors))
-            return
-        by_contestant = {row["contestant"]: row for row in map(json.loads, rows.read_text().splitlines())}
+        _, _, errors = fairlap("compare", model, *bindings, "--on", ",".join(contestants), *SHORT, "-o", str(rows))
+        lines = rows.read_text().splitlines() if rows.is_file() else []
+    return {row["contestant"]: row for row in map(json.loads, lines)}, errors
+
+
+def race(file: Path, bindings: Sequence[str], on: Sequence[str], found: Tried) -> None:
+    by_contestant, errors = rows_of(str(file), bindings, [ON[name] for name in on])
+    if not by_contestant:
+        found.reasons.append(reason(errors))
+        return
     for name in on:
         row = by_contestant.get(ON[name])
         if row is None or row["outcome"] != "finished":
             found.cells[name] = "no row" if row is None else row["code"]
-            found.reasons.append(f"{name}: {_short('' if row is None else row['message'])}")
+            found.reasons.append(f"{name}: {shortened('' if row is None else row['message'])}")
         else:
             found.cells[name] = f"{row['error_relative']:.0e}"
 
 
 def reason(errors: str) -> str:
     lines = [line for line in errors.strip().splitlines() if _CODE.search(line)] or errors.strip().splitlines()[-1:]
-    return _short(lines[-1] if lines else "no reason")
+    return shortened(lines[-1] if lines else "no reason")
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
     """Fit a cell of a table."""
     text = text.removeprefix("fairlap: ").replace("|", "/").replace("\n", " ")
     text = re.sub(r"(/[\w.+-]+)+/", "", text)
@@ -202,9 +211,14 @@ def _short(text: str) -> str:
 def table(found: Sequence[Tried]) -> str:
     racing = sum(each.races > 0 for each in found)
     several = sum(each.races > 1 for each in found)
-    heads = ["package", "file", *ON, "sizes and reasons"]
-    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |", *(each.row for each in found)]
-    return "\n".join([f"{racing} of {len(found)} files race, {several} in two frameworks or more.", "", *lines])
+    lines = table_of(found, ON, ("package", "file"))
+    return f"{racing} of {len(found)} files race, {several} in two frameworks or more.\n\n{lines}"
+
+
+def table_of(found: Sequence[Tried], on: Iterable[str], names: Sequence[str]) -> str:
+    heads = [*names, *on, "sizes and reasons"]
+    rows = [each.row_on(on) for each in found]
+    return "\n".join([f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |", *rows])
 
 
 def main() -> None:

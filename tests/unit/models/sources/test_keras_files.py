@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -154,7 +157,33 @@ def test_weights_without_a_name_have_the_same_one_each_time(tmp_path: Path) -> N
         x = keras.Input((4,), name="x")
         return list(KerasModel(keras.Model(x, Scale(name="scale")(x))).variables)
 
-    assert names() == names()
+    assert names() == names() == ["scale/variable"]
+
+
+NAMES_ON_A_BACKEND = """
+import keras
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel
+
+class Scale(keras.layers.Layer):
+    def build(self, shape):
+        self.scale, self.shift = self.add_weight(shape=(shape[-1],)), self.add_weight(shape=(shape[-1],), name="shift")
+
+    def call(self, x):
+        return x * self.scale + self.shift
+
+x = keras.Input((4,), name="x")
+print(*KerasModel(keras.Model(x, Scale(name="second")(Scale(name="first")(x)))).variables)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_weights_without_a_name_have_the_same_one_on_each_backend(backend: str) -> None:
+    pytest.importorskip(backend, reason="`make test` installs it and runs this")
+    environment = {**os.environ, "KERAS_BACKEND": backend}
+    command = [sys.executable, "-c", NAMES_ON_A_BACKEND]
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert printed.split() == ["first/variable", "first/shift", "second/variable", "second/shift"]
 
 
 def test_a_layer_of_ones_own_is_refused_with_what_to_name_instead(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
-from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.contract import Route, SourceError
+from fairlap.models.sources.imported import imported_reference
 from fairlap.models.sources.kinds.python_function import PythonFunction
 from fairlap.models.sources.kinds.torch_files import TorchFile, _nothing_unpickled
+from fairlap.models.sources.python_models.torch_exports import ONNX_FILE, PLAINER, exported
+from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.models.sources.registry import kind_of
 from fairlap.request.fields.source import Source, shapes_in
 from onnx_files import opened, source_of
@@ -139,6 +143,42 @@ def test_a_function_that_gives_no_model_with_inputs_is_refused(
     with pytest.raises(FairlapError) as refused:
         opened(function(module, name, tmp_path), tmp_path)
     assert refused.value.code == code
+
+
+class _Net(torch.nn.Module):  # type: ignore[misc]
+    """Its plainer form computes the same without an operator that has no place in ONNX."""
+
+    def __init__(self, *, plain: bool) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.layer, self.plain = torch.nn.Linear(4, 4), plain
+
+    def forward(self, x: Any) -> Any:
+        hidden = self.layer(x)
+        return hidden if self.plain else hidden + 0 * torch.special.airy_ai(hidden)
+
+
+def _refused() -> TorchSource:
+    raise SourceError("the package is too old")
+
+
+def test_what_cannot_be_exported_goes_by_its_plainer_form_where_it_has_one(tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
+    example = {"x": torch.zeros(2, 4)}
+    found = TorchSource(_Net(plain=False), example, Route("native"))
+    alone = exported(found, ["y"], tmp_path, learns=False)
+    assert "airy" in alone["onnx"].why_not
+    assert exported(replace(found, plainer=_refused), ["y"], tmp_path, learns=False)["onnx"] == alone["onnx"]
+    other = replace(found, plainer=lambda: TorchSource(_Net(plain=True), example, Route("native")))
+    routes = exported(other, ["y"], tmp_path, learns=False)
+    assert {name: (each.why_not, PLAINER in each.name) for name, each in routes.items()} == dict.fromkeys(
+        ("onnx", "openvino", "jax", "tensorflow"), ("", True)
+    )
+    inputs = {"x": np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)}
+    graph, forward = imported_reference(tmp_path / ONNX_FILE)
+    with torch.no_grad():
+        expected = found.module(torch.from_numpy(inputs["x"])).numpy()
+    np.testing.assert_allclose(forward(graph.weights, inputs)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_sizes_come_from_the_example_alone(tmp_path: Path, module: str) -> None:

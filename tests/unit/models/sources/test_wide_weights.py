@@ -24,7 +24,11 @@ from transformers_folders import folder_of
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 
 from fairlap.models.sources.python_models import double_modules, wide_weights  # noqa: E402
-from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32  # noqa: E402
+from fairlap.models.sources.python_models.double_modules import (  # noqa: E402
+    DoubleModule,
+    called_in_float32,
+    computing_in_double,
+)
 from fairlap.models.sources.python_models.torch_source import float_tensors  # noqa: E402
 
 nn = torch.nn
@@ -195,6 +199,53 @@ def test_answers_are_those_of_the_module_in_float64(
     assert not double.is_whole
     assert all(np.array_equal(array, before[name]) for name, array in weights.items())
     assert {each.dtype for each in module.parameters()} == {torch.float32}
+
+
+FORMS = {  # of both sides, and how the groups are multiplied by hand
+    "rows": ((8, 24), (3, 24, 8), lambda a, b, at: np.concatenate([a[part] @ b[i] for i, part in enumerate(at)])),
+    "columns": (
+        (3, 8, 24),
+        (24, 8),
+        lambda a, b, at: np.concatenate([a[i] @ b[:, part] for i, part in enumerate(at)], axis=1),
+    ),
+    "inside": ((4, 8), (8, 12), lambda a, b, at: np.stack([a[:, part] @ b[part] for part in at])),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_products_of_groups_have_float64(form: str) -> None:
+    torch.manual_seed(3)
+    left, right, multiplied = FORMS[form]
+    given = torch.randn(left), torch.randn(right)
+    at = [slice(0, 4), slice(4, 4), slice(4, 8)]
+    ends = torch.tensor([part.stop for part in at], dtype=torch.int32)
+    with computing_in_double():
+        found = torch.nn.functional.grouped_mm(*(each.double() for each in given), offs=ends)
+    expected = multiplied(*(each.double().numpy() for each in given), at)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-14)
+    narrow = torch.nn.functional.grouped_mm(*given, offs=ends)  # where PyTorch has them
+    np.testing.assert_allclose(narrow.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_after_the_last_group_are_zero() -> None:
+    ends = torch.tensor([1, 2], dtype=torch.int32)
+    with computing_in_double():
+        found = torch.nn.functional.grouped_mm(torch.ones(3, 4), torch.ones(2, 4, 4), offs=ends)
+    np.testing.assert_array_equal(found.numpy(), [[4.0] * 4, [4.0] * 4, [0.0] * 4])
+
+
+def test_experts_have_their_weights_in_turn() -> None:
+    ends = torch.tensor([2, 2, 6], dtype=torch.int32)
+
+    def routed(own: Any, x: Any) -> Any:
+        return torch.nn.functional.grouped_mm(x, own.weight.reshape(3, 8, WIDTH).transpose(1, 2), offs=ends)
+
+    module, x = made(lambda: Square(routed))
+    weights, double = arrays_of(module), DoubleModule(module, "own")
+    blocks, rows = weights["weight"].astype(np.float64).reshape(3, 8, WIDTH), x.double().numpy()
+    expected = np.concatenate([rows[:2] @ blocks[0].T, rows[2:] @ blocks[2].T])
+    np.testing.assert_allclose(called(double, x, InFloat64(weights)), expected, rtol=1e-12, atol=1e-14)
+    assert not double.is_whole
 
 
 @pytest.mark.parametrize("name", WRITERS)

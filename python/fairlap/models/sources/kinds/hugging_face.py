@@ -55,8 +55,12 @@ class HuggingFace(SourceKind):
             return opened_generating(source, folder, lambda: module_of(LocalModel(source), with_weights=True))
 
         local = LocalModel(source)
+
+        def plainer() -> TorchSource:
+            return _of_module(module_of(local, with_weights=True, plainer=True)[0], source)
+
         module, drawn = module_of(local, with_weights=True)
-        found = opened_module(_of_module(module, source), source, folder)
+        found = opened_module(replace(_of_module(module, source), plainer=plainer), source, folder)
         found = replace(found, dims=tuple(name for name, _ in source.dims if name in DIMS))
         if drawn:
             found = replace(found, notices=(*found.notices, Notice("W_WEIGHTS_DRAWN", drawn)))

@@ -30,6 +30,7 @@ def in_double() -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     narrow = (torch.float32, torch.float16, torch.bfloat16)
+    grouped = getattr(torch.ops.aten, "_grouped_mm", None)  # of PyTorch 2.8 and later
 
     def widened(value: Any) -> Any:
         return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
@@ -38,10 +39,34 @@ def in_double() -> Any:
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if func is torch.ops.aten._assert_tensor_metadata.default:
                 return None
+            if grouped is not None and func is grouped.default:
+                return grouped_products(*args, **(kwargs or {}))
             result = func(*map(widened, args), **{key: widened(each) for key, each in (kwargs or {}).items()})
             return result.double() if isinstance(result, torch.Tensor) and result.dtype in narrow else result
 
     return InDouble()
+
+
+def grouped_products(left: Any, right: Any, ends: Any = None, bias: Any = None, _dtype: Any = None) -> Any:
+    """Multiply group by group, in any type; ``torch.nn.functional.grouped_mm`` has no float64.
+
+    ``ends`` is where each group ends in the axis that the groups share, the rows of experts' tokens for example. Rows
+    after the last one are 0.
+    """
+    import torch
+
+    if ends is None:
+        return left @ right if bias is None else left @ right + bias
+    bounds = ends.tolist()
+    groups = list(enumerate(zip([0, *bounds[:-1]], bounds, strict=True)))
+    if left.dim() == right.dim() == 2:
+        found = torch.stack([left[:, first:last] @ right[first:last] for _, (first, last) in groups])
+    elif left.dim() == 2:
+        parts = [left[first:last] @ right[number] for number, (first, last) in groups]
+        found = torch.cat([*parts, left.new_zeros(len(left) - bounds[-1], right.shape[-1])])
+    else:
+        found = torch.cat([left[number] @ right[:, first:last] for number, (first, last) in groups], dim=1)
+    return found if bias is None else found + bias
 
 
 @contextmanager

@@ -29,6 +29,7 @@ _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF
 
 # What bounds the values of an input, by its name; other names that end with _ids hold tokens.
 _BOUNDS = {"token_type_ids": "type_vocab_size", "position_ids": "max_position_embeddings"}
+_PLAINER = {"attn_implementation": "eager", "experts_implementation": "batched_mm"}
 DIMS = ("batch", "sequence", "height", "width")
 
 
@@ -101,8 +102,11 @@ class LocalModel:
         return ""
 
 
-def module_of(local: LocalModel, *, with_weights: bool) -> tuple[Any, str]:
-    """In eval mode and float32, and why its weights were drawn; empty where they were read."""
+def module_of(local: LocalModel, *, with_weights: bool, plainer: bool = False) -> tuple[Any, str]:
+    """In eval mode and float32, and why its weights were drawn; empty where they were read.
+
+    A ``plainer`` one computes attention and experts in the operators that exporters know best.
+    """
     for name in _OFFLINE:
         os.environ[name] = "1"
     try:
@@ -114,10 +118,11 @@ def module_of(local: LocalModel, *, with_weights: bool) -> tuple[Any, str]:
     of_files = sum(file.stat().st_size for file in local.files())
     require_memory(of_files, local.name, copies=_COPIES if with_weights else 1.0)
     model_class, config = _class_and_config(local, transformers)
+    forms = _PLAINER if plainer else {}
     torch.manual_seed(SEED)
     try:
         if not kind:
-            found = model_class._from_config(config, dtype=torch.float32)
+            found = model_class._from_config(config, dtype=torch.float32, **forms)
             _give_start(found, local, transformers)
             return found.eval(), f"{local.name} has no weights: they were drawn from seed {SEED}"
         found, loading = model_class.from_pretrained(
@@ -128,6 +133,7 @@ def module_of(local: LocalModel, *, with_weights: bool) -> tuple[Any, str]:
             use_safetensors=kind == "safetensors",
             weights_only=True,
             output_loading_info=True,
+            **forms,
         )
     except SourceError:
         raise

@@ -31,10 +31,32 @@ NAMES_FILE = "weight-names.json"  # of a model that is trained
 _HELD = "module."  # what the export puts before the names of what ``wrapped`` holds
 EXPORTED = "exported to ONNX by PyTorch"
 _OPENVINO = "from the ExportedProgram by OpenVINO"
+PLAINER = "from a plainer form of its attention or experts"
 
 
 def exported(found: TorchSource, outputs: list[str], folder: Path, *, learns: bool) -> dict[str, Route]:
-    """Export the module; where it ``learns``, without what folds its weights, whose names are kept."""
+    """Export the module, or where ONNX cannot be written of it, its plainer form for what has no route yet.
+
+    Where it ``learns``, nothing that folds its weights is done, and their names are kept.
+    """
+    routes = _exported(found, outputs, folder, learns=learns)
+    if found.plainer is None or not routes.get("onnx", routes["jax"]).why_not:
+        return routes
+    try:
+        plainer = found.plainer()
+    except SourceError:  # a package that has no other form
+        return routes
+    has_openvino = not learns and not routes["openvino"].why_not
+    again = _exported(plainer, outputs, folder, learns=learns, to_openvino=not has_openvino)
+    known = {name: route for name, route in again.items() if routes[name].why_not and not route.why_not}
+    return routes | {
+        name: msgspec.structs.replace(each, name=f"{each.name}, {PLAINER}") for name, each in known.items()
+    }
+
+
+def _exported(
+    found: TorchSource, outputs: list[str], folder: Path, *, learns: bool, to_openvino: bool = True
+) -> dict[str, Route]:
     import torch
 
     began_s = time.monotonic()
@@ -54,7 +76,9 @@ def exported(found: TorchSource, outputs: list[str], folder: Path, *, learns: bo
             imported = Route(why_not=f"PyTorch's export of it has no array {missing}")
         route = named_route(imported, f"{IMPORTED}, {EXPORTED}")
         return dict.fromkeys(("jax", "tensorflow"), msgspec.structs.replace(route, holds_weights=True))
-    openvino = converted_route(lambda: _to_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
+    openvino = Route(why_not="it is not converted again")
+    if to_openvino:
+        openvino = converted_route(lambda: _to_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
     routes = {"onnx": named_route(onnx, EXPORTED), "openvino": named_route(openvino, _OPENVINO)}
     if openvino.why_not and not onnx.why_not:
         routes["openvino"] = routes["onnx"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ class TorchSource:
     native: Route
     by_place: tuple[str, ...] = ()  # inputs that the module takes by place only
     fills: Mapping[str, Fill] | None = None  # what is drawn, where the example has shapes and types alone
+    plainer: Callable[[], TorchSource] | None = None  # the same in other code, for exporters that fail on this one
 
     def __call__(self, inputs: Mapping[str, Any]) -> Any:
         return self.module(*self.places(inputs), **self.named(inputs))

@@ -21,7 +21,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
 
 _UNKNOWN_CLASS = re.compile("Could not locate (class|function)|Unknown (layer|object)")
-_NUMBERED = re.compile(r"(?<=/)variable_\d+$")  # a name that Keras makes up, and another one each time
+_MADE_UP = re.compile(r"(?<=/)(jax_|nnx_)?variable(_\d+)?$")  # by Keras, after its class of the backend, numbered
 
 CLASSES = "keras-classes.json"  # next to a file that was saved here
 
@@ -115,7 +115,7 @@ class KerasModel:
         self.variables: dict[str, Any] = {}
         for number, variable in enumerate(model.variables):
             if "float" in str(variable.dtype):
-                name = _NUMBERED.sub("variable", variable.path)
+                name = _MADE_UP.sub("variable", variable.path)
                 self.variables[name if name not in self.variables else f"{name}#{number}"] = variable
 
     def arguments(self, inputs: Mapping[str, Any]) -> Any:
