@@ -91,7 +91,7 @@ def test_the_energy_of_a_race_is_in_rows_tables_files_and_pages(metered: dict[st
 @pytest.mark.slow
 def test_the_energy_of_a_started_server_is_that_of_its_turns(metered: dict[str, str], tmp_path: Path) -> None:
     pytest.importorskip("httpx", reason="`make test` installs it and runs this")
-    asked = ["load", str(file_of_prompts(tmp_path)), "--on", planted("--each-ms", 5), "--tokens", "8", "--rate", "20"]
+    asked = ["load", str(file_of_prompts(tmp_path)), "--on", planted("--first-ms", 60), "--tokens", "8", "--rate", "20"]
     options = ["--trial", "1s", "--blocks", "2", "--seed", "1", "--no-store", "-o", "rows.csv"]
     command = [sys.executable, "-m", "fairlap", *asked, *options]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=metered)
