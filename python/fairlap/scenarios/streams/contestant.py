@@ -17,6 +17,8 @@ from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.started.started_server import E_LEFT_RUNNING, StartedServer
 from fairlap.scenarios.streams.workload.sessions import Numbers, Session
 
+_TOKENS_TO_WAKE = 16
+
 
 @dataclass
 class Contestant:
@@ -42,6 +44,12 @@ class Contestant:
             yield
         finally:
             self.stop()
+
+    def wake(self, asked: StreamsAsked) -> None:
+        """Let it answer a new prompt that does not count: while it was stopped, others had the processor's caches."""
+        [client] = self._connected(asked, 1)
+        tokens = min(asked.load.tokens, _TOKENS_TO_WAKE)
+        client.ask(self.server.body(asked.examples()[0], tokens, self.found.fields))
 
     def stop(self) -> None:
         """Stop its process until its next turn. Connections are not kept: as it wakes, it may close idle ones."""

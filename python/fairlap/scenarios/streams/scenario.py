@@ -136,7 +136,7 @@ def _compared(name: str, read: _Read, *, inverse: str = "", headline: verdict.Me
 class StreamedAnswers(Scenario):
     judges_rounds = False
     own_race = "fairlap.scenarios.streams.race.stream_race:StreamRace"
-    where = "on running servers"
+    where = "on servers"
     race_side = "fairlap.scenarios.streams.race.planned_load:PlannedLoad"
     results_side = "fairlap.scenarios.streams.results.columns:StreamColumns"
     render_side = "fairlap.scenarios.streams.render.shown:StreamsShown"

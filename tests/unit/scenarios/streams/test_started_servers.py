@@ -19,6 +19,7 @@ from fairlap.machine.programs.processes import thread_states
 from fairlap.request.names import contestant_named
 from fairlap.results.results import Results
 from fairlap.results.row import Row
+from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.race.started_servers import new_log
 from fairlap.scenarios.streams.servers import stream_server
@@ -90,12 +91,39 @@ def test_each_is_stopped_while_others_have_their_turn(
             seen.append(("own" if name == self.server.name else "other", "".join(sorted(states))))
         return load(self, *asked, **how)
 
+    woken: list[str] = []
     monkeypatch.setattr(Contestant, "load", noted)
+    monkeypatch.setattr(Contestant, "wake", lambda self, _asked: woken.append(self.server.name))
     found = raced_by_name(prompts, *names, **HOW, blocks=2)
+    assert sorted(woken) == sorted([*names, *names])  # before each turn
     assert [row.outcome for row in found.rows] == ["finished"] * 2
     assert len(seen) == 2 * 2 * 2
     assert {states for whose, states in seen if whose == "other"} == {"T"}
     assert all("T" not in states for whose, states in seen if whose == "own")
+
+
+def test_an_answer_that_does_not_count_comes_before_those_of_a_turn(
+    prompts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ask = StreamClient.ask
+
+    def counted(self: StreamClient, body: bytes) -> Any:
+        asked.append(json.loads(body)["max_tokens"])
+        return ask(self, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Contestant, "wake", lambda *_: None)
+        patch.setattr(StreamClient, "ask", counted)
+        patch.setattr("fairlap.scenarios.streams.equal_work.examination._COMPARED_AGAIN", 1)
+        raced_by_name(prompts, planted(), **HOW)
+        without = len(asked)
+    monkeypatch.setattr(StreamClient, "ask", counted)
+    monkeypatch.setattr("fairlap.scenarios.streams.equal_work.examination._COMPARED_AGAIN", 1)
+    found = raced_by_name(prompts, planted(), **HOW)
+    assert len(asked) == 2 * without + 1
+    assert found.run.processes[0].streams is not None
+    assert len(found.run.processes[0].streams.requests.prompts) == 20
 
 
 def test_peak_memory_is_that_of_all_of_its_processes_in_both_phases(prompts: Path) -> None:

@@ -14,6 +14,7 @@ from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.meters.energy import EnergyMeter, Sensed, idle_power
 from fairlap.request.names import ContestantName
+from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.race.server_environments import environment_of
 from fairlap.scenarios.streams.race.turn_resources import TurnMeter
@@ -69,13 +70,14 @@ class StartedServers:
         contestant.stop()
 
     @contextmanager
-    def turn_of(self, contestant: Contestant) -> Iterator[TurnMeter | None]:
+    def turn_of(self, contestant: Contestant, asked: StreamsAsked) -> Iterator[TurnMeter | None]:
         """Let it run and measure what it takes; None of one that fairlap did not start."""
         meter = None if contestant.process is None else self._meters[contestant.process]
         with contestant.having_turn():
             if meter is None:
                 yield None
                 return
+            contestant.wake(asked)
             with meter.measuring():
                 yield meter
             contestant.note_end()

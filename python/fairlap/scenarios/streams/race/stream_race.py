@@ -144,7 +144,7 @@ class StreamRace(OwnRace):
         began_s = time.perf_counter()
         if not contestant.found.answers:
             return Turn()
-        with self._started.turn_of(contestant) as meter:
+        with self._started.turn_of(contestant, self._asked) as meter:
             served, search = self._served(contestant, block, seed)
         taken = None if meter is None else meter.found(served, searched=search is not None)
         return Turn(served, search, time.perf_counter() - began_s, resources=taken)
