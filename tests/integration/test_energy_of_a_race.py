@@ -30,6 +30,8 @@ from fairlap.store.runs.run_file import load_run
 from machine_marks import needs_proc
 from numpy_trainer import install_numpy_trainer
 from small_races import run_race, small_plan
+from started_by_fairlap import planted
+from stream_races import file_of_prompts
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 METERED = Path(__file__).parent / "metered"
@@ -85,6 +87,25 @@ def test_the_energy_of_a_race_is_in_rows_tables_files_and_pages(metered: dict[st
     assert f"{power.value:.3g} W" in ran.stdout
     assert "energy" in (tmp_path / "rows.md").read_text()
     assert "Energy for one item." in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.slow
+def test_the_energy_of_a_started_server_is_that_of_its_turns(metered: dict[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("httpx", reason="`make test` installs it and runs this")
+    asked = ["load", str(file_of_prompts(tmp_path)), "--on", planted("--first-ms", 60), "--tokens", "8", "--rate", "20"]
+    options = ["--trial", "1s", "--blocks", "2", "--seed", "1", "--no-store", "-o", "rows.csv"]
+    command = [sys.executable, "-m", "fairlap", *asked, *options]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=metered)
+    assert ran.returncode == 0, ran.stderr
+    [row] = read_rows(tmp_path / "rows.csv")
+    power, idle, energy = row.mean_power_w, row.idle_power_w, row.energy_per_item_j
+    assert power is not None
+    assert idle is not None
+    assert energy is not None, row.absent["energy_per_item_j"]
+    assert power.value == pytest.approx(IDLE_W, rel=0.2)  # of the meter, which knows nothing of the server
+    assert idle.value == pytest.approx(IDLE_W, rel=0.2)
+    assert energy.value == pytest.approx(power.value / 20, rel=0.5)  # 20 answers a second, drawn at random
+    assert set(row.energy_by_sensor_j) == {PACKAGE, MEMORY}
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ def gguf_of(
     *,
     keys: Mapping[str, Any] | None = None,
     leave_out: str = "",
+    tokenizer: Callable[[Any], object] = lambda writer: writer.add_tokenizer_model("no_vocab"),
     **more: Any,
 ) -> Path:
     """Write the model of the folder, its products in this type; ``keys`` are whole or other numbers of the header."""
@@ -65,7 +66,7 @@ def gguf_of(
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_vocab_size(config.vocab_size)
-    writer.add_tokenizer_model("no_vocab")
+    tokenizer(writer)
     for key, value in (keys or {}).items():
         add = writer.add_uint32 if isinstance(value, int) else writer.add_float32
         (writer.add_string if isinstance(value, str) else add)(f"{config.model_type}.{key}", value)

@@ -1,6 +1,7 @@
 """Names of contestants, ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``, and of devices.
 
-The address of a server, ``http://127.0.0.1:8000/v2/models/x``, is one too, and so is ``command:./program --option``.
+The address of a server, ``http://127.0.0.1:8000/v2/models/x``, is one too, and so is ``command:./program --option`` and
+``serve:transformers:model=./m``, a server that is started.
 ``torch@./dist/torch.whl`` is short for ``torch:with=./dist/torch.whl``, which runs that package.
 """
 
@@ -15,6 +16,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.package_origin import OF_ENVIRONMENTS, PYTHON, WITH, is_short_place, require_well_formed
+from fairlap.request.fields.started_server import SERVE, goes_on, is_started, parts_of_started
 from fairlap.request.work import Precision
 from fairlap.secrets import without_secrets
 
@@ -140,6 +142,9 @@ def _parsed(text: str) -> ContestantName:
         return ContestantName(whole, HTTP, options=((URL, served["url"]), *options))
     if whole.startswith(f"{COMMAND}:") and not whole.startswith(f"{COMMAND}:{RUN}="):
         return ContestantName(whole, COMMAND, options=((RUN, whole.partition(":")[2].strip()),))
+    if is_started(whole):
+        server, version, options = parts_of_started(whole)
+        return ContestantName(whole, SERVE, version, server, options)
     target, *further = _PARTS.split(whole)
     options = tuple(_option(part, whole) for part in further if "=" in part)
     variants = [part.strip() for part in further if "=" not in part]
@@ -173,7 +178,7 @@ class Contestants(tuple[ContestantName, ...]):
     """A list, or text with commas. Each occurs once, since two rows of one name could not be distinguished."""
 
     def __new__(cls, listed: str | Iterable[str]) -> Self:
-        parts = listed.split(",") if isinstance(listed, str) else listed if isinstance(listed, Iterable) else [listed]
+        parts = _listed(listed) if isinstance(listed, str) else listed if isinstance(listed, Iterable) else [listed]
         for part in parts:
             if not isinstance(part, str):
                 raise InvalidRequest(f'a contestant is a text such as "torch" (got {part!r})', code="E_CONTESTANT")
@@ -187,6 +192,17 @@ class Contestants(tuple[ContestantName, ...]):
             if count > 1:
                 raise InvalidRequest(f"contestant {name} is given twice", code="E_CONTESTANT")
         return super().__new__(cls, names)
+
+
+def _listed(text: str) -> list[str]:
+    """Split at commas, but for those between the options of a server that is started."""
+    found: list[str] = []
+    for part in text.split(","):
+        if found and goes_on(found[-1], part):
+            found[-1] = f"{found[-1]},{part}"
+        else:
+            found.append(part)
+    return found
 
 
 NO_CONTESTANTS = tuple.__new__(Contestants)

@@ -47,6 +47,8 @@ fairlap load convnet --on torch,jax --scenario offline
     Run MLPerf's LoadGen.
 fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate 5
     Load a language model on a server that streams its answers.
+fairlap load chat.jsonl --on serve:transformers:model=./m,transformers:model=./m --tokens 64 --concurrency 2
+    Start a server of a model, and compare it with the model alone.
 """,
 )
 @click.argument("models", nargs=-1, type=MODEL_OR_FILE, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json|PROMPTS.jsonl")
@@ -153,9 +155,10 @@ def command(
     Contestants have the same weights, answers to drawn requests are checked, and a contestant that drops requests or
     keeps answers is disqualified.
 
-    With a file of prompts, contestants are servers that stream language models: all get the same requests, at a --rate
-    or of so many users (--concurrency), or the largest rate that meets --first-token and --per-token is searched.
-    A trace of Mooncake (.jsonl) or Azure (.csv) is replayed.
+    With a file of prompts, contestants are servers that stream language models: by their address, or started for the
+    race (serve:transformers:model=./m, serve:command="PROGRAM {port}":model=m), and models without a server
+    (transformers:model=./m). All get the same requests, at a --rate or of so many users (--concurrency), or the largest
+    rate that meets --first-token and --per-token is searched. A trace of Mooncake (.jsonl) or Azure (.csv) is replayed.
 
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
     Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once; with --scenario

@@ -44,8 +44,8 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     from fairlap.launch.runners import requirements_of, runs_here
     from fairlap.race.own_race import own_race_of
 
-    if name.url and own_race_of(plan) is not None:
-        return "runs already"
+    if own_race_of(plan) is not None:
+        return _how_server_runs(name)
     try:
         require_programs([name])
     except InvalidRequest as error:
@@ -62,6 +62,26 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     made = any(each.key == key and each.made for each in environments())
     listed = without_secrets(" ".join((*needed, *making.shown)))
     return f"runs in a separate environment: {listed}" + ("" if made else " (will be installed)")
+
+
+def _how_server_runs(name: ContestantName) -> str:
+    from fairlap.launch.environments import environments, key_of
+    from fairlap.launch.packages.making import making_of
+    from fairlap.scenarios.streams.started.server_start import is_started, start_of
+
+    if not is_started(name):
+        return "runs already" if name.url else "is called in this process"
+    try:
+        start, making = start_of(name), making_of(name.options)
+        if not start.packages:
+            return "is started in this environment"
+        key = key_of(start.packages, making)
+    except InvalidRequest as error:
+        return f"will not run: {str(error).removeprefix(f'{name.text}: ')}"
+    made = any(each.key == key and each.made for each in environments())
+    return f"is started in a separate environment: {' '.join(start.packages)}" + (
+        "" if made else " (will be installed)"
+    )
 
 
 def _amount(plan: Plan, budget_s: float | None) -> str:

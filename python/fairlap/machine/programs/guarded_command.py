@@ -8,35 +8,83 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairlap.machine.programs.guardian import guarded
-from fairlap.machine.programs.orphans import in_own_session
+from fairlap.machine.programs.orphans import end_orphans, in_own_session
+from fairlap.machine.programs.process_tree import ProcessTree, children
 
 _ENDED_WITHIN_S = 5.0
+_FORKED_WITHIN_S, _LOOK_EVERY_S = 10.0, 0.005
+
+
+class GuardedCommand:
+    """One that runs until it ends or is ended. Start it from a thread that outlives it.
+
+    ``guardian`` is the process whose descendants are the command and all that it started.
+    """
+
+    def __init__(
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str], output: int, errors: int | None = None
+    ) -> None:
+        read, self._held = os.pipe()
+        try:
+            self._process = in_own_session(
+                [sys.executable, "-P", "-m", __name__, str(read), *words],
+                guarded=True,
+                cwd=folder,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                pass_fds=[read],
+            )
+        except BaseException:
+            os.close(self._held)
+            raise
+        finally:
+            os.close(read)
+        self.guardian = self._process.pid
+        self._is_over = False
+
+    def status(self) -> int | None:
+        """Negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def wait(self) -> int:
+        return self._process.wait()
+
+    def tree(self) -> ProcessTree | None:
+        """Find what it started, without the guardian; None where it has ended, or the system lists no processes."""
+        deadline_s = time.monotonic() + _FORKED_WITHIN_S
+        while self.status() is None and time.monotonic() < deadline_s:
+            if found := children(self.guardian):
+                return ProcessTree(self.guardian, found[0])
+            time.sleep(_LOOK_EVERY_S)
+        return None
+
+    def end(self) -> None:
+        """End what is left of it. May be called repeatedly."""
+        if self._is_over:
+            return
+        os.close(self._held)  # at which its guardian kills everything
+        self._is_over = True
+        try:
+            self._process.wait(_ENDED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            ProcessTree(self.guardian).kill(_ENDED_WITHIN_S)
+        end_orphans()
 
 
 def run_guarded(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
     """Return its status, negative for a signal. Its output goes to standard error."""
-    read, write = os.pipe()
+    command = GuardedCommand(words, folder, environment, 2)
     try:
-        process = in_own_session(
-            [sys.executable, "-P", "-m", __name__, str(read), *words],
-            guarded=True,
-            cwd=folder,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=2,
-            pass_fds=[read],
-        )
+        return command.wait()
     finally:
-        os.close(read)
-    try:
-        return process.wait()
-    finally:
-        os.close(write)  # ends what is left
-        process.wait(_ENDED_WITHIN_S)
+        command.end()
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_modules import folder_in
 from fairlap.request.fields.package_origin import WITH
 from fairlap.request.fields.source import Source, is_callable_name
+from fairlap.request.fields.started_server import SERVE
 from fairlap.request.names import CALL, CALLABLES, COMMAND, FILE, FOLDER, HTTP, PATH, RUN, URL, ContestantName
 from fairlap.scenarios.contract import scenarios
 
@@ -63,7 +64,7 @@ def _reached_by(name: ContestantName, imported_from: str | None) -> Iterator[str
     if name.program:
         yield f"program {Path(name.program).absolute()}"
     if name.version:
-        yield f"package {name.framework}{name.version}"
+        yield f"package {name.variant if name.framework == SERVE else name.framework}{name.version}"
     if name.release:
         yield f"package {name.release}"
     if name.framework == COMMAND:
@@ -72,10 +73,18 @@ def _reached_by(name: ContestantName, imported_from: str | None) -> Iterator[str
         yield f"callable {_quoted(options.get(CALL, ''))} in {_folder(imported_from or options.get(PATH))}"
     elif name.framework == HTTP:
         yield f"server {_quoted(options.get(URL, ''))}"
+    elif name.framework == SERVE:
+        yield f"server {_quoted(_started(name))}, which is started in {_folder(None)}"
     shown = {WITH, FILE, *((RUN, FOLDER, URL, CALL, PATH) if name.framework in _REACHING else ())}
+    shown |= {*options} if name.framework == SERVE else set()
     for option, value in options.items():
         if option not in shown and not (_PLAIN.fullmatch(option) and _PLAIN.fullmatch(value)):
             yield f"option {_quoted(f'{option}={value}')} of {name.framework or name.program}"
+
+
+def _started(name: ContestantName) -> str:
+    """Its name and all of its options: each may be a program, a file or an address."""
+    return " ".join((name.variant, *(f"{option}={value}" for option, value in name.options))).strip()
 
 
 def _quoted(text: str) -> str:

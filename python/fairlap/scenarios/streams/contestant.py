@@ -1,24 +1,70 @@
-"""One server of a race: its connections, and what it answers while nothing else is asked."""
+"""One server of a race: its connections, its process if fairlap started it, and what it answers on its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
+from fairlap.engine.measurement import Notice
+from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.clients.client import Client
 from fairlap.scenarios.streams.clients.function_client import client_for
 from fairlap.scenarios.streams.equal_work.examination import Examined
 from fairlap.scenarios.streams.issue import CountsFrom, Served, Times, serve
 from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.started.started_server import E_LEFT_RUNNING, StartedServer
 from fairlap.scenarios.streams.workload.sessions import Numbers, Session
+
+_TOKENS_TO_WAKE = 16
 
 
 @dataclass
 class Contestant:
     server: StreamServer
     examined: Examined | None = None
+    process: StartedServer | None = None  # None of one that fairlap did not start
+    version: str = ""
     _clients: list[Client] = field(default_factory=list)
+
+    def is_not_there(self, why: Notice) -> None:
+        """Ask nothing of it any more."""
+        fields = self.server.protocol.fields[-1] if self.examined is None else self.examined.fields
+        self.examined = Examined(fields, (), 0.0, "", Unqualified(why.text, why.code))
+
+    @contextmanager
+    def having_turn(self) -> Iterator[None]:
+        """Let its process run. Between turns it is stopped."""
+        if self.process is None:
+            yield
+            return
+        self._note_left_running(self.process.thaw())
+        try:
+            yield
+        finally:
+            self.stop()
+
+    def wake(self, asked: StreamsAsked) -> None:
+        """Let it answer a new prompt that does not count: while it was stopped, others had the processor's caches."""
+        [client] = self._connected(asked, 1)
+        tokens = min(asked.load.tokens, _TOKENS_TO_WAKE)
+        client.ask(self.server.body(asked.examples()[0], tokens, self.found.fields))
+
+    def stop(self) -> None:
+        """Stop its process until its next turn. Connections are not kept: as it wakes, it may close idle ones."""
+        if self.process is not None:
+            self.close()
+            self._note_left_running(self.process.freeze())
+
+    def note_end(self) -> None:
+        """Look whether its process has ended."""
+        if self.process is not None and (why := self.process.why_ended()):
+            self.is_not_there(why)
+
+    def _note_left_running(self, why: str) -> None:
+        if why and self.found.why_not is None:
+            self.examined = replace(self.found, why_not=Unqualified(why, E_LEFT_RUNNING))
 
     @property
     def found(self) -> Examined:
@@ -76,5 +122,6 @@ class Contestant:
         return clients
 
     def close(self) -> None:
+        """End its connections."""
         while self._clients:
             self._clients.pop().close()

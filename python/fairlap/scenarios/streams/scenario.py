@@ -28,6 +28,8 @@ TOKENS_PER_SECOND = "tokens per second"
 LARGEST_RATE = "largest rate"
 CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
+STARTED = "started"
+"""Another one, of a server that fairlap started."""
 
 FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
 """Answers of a block, without which a percentile is the largest of its times."""
@@ -118,6 +120,10 @@ def _identical_share(process: ProcessResult) -> float | None:
     return None if found is None else found.identical / found.prompts
 
 
+def _ready_s(process: ProcessResult) -> float | None:
+    return None if process.streams is None else process.streams.ready_s
+
+
 _goodput = _of_figures(lambda found: found.goodput_per_s)
 _NO_BOUNDS = "no bound was given; --first-token and --per-token are"
 
@@ -130,7 +136,7 @@ def _compared(name: str, read: _Read, *, inverse: str = "", headline: verdict.Me
 class StreamedAnswers(Scenario):
     judges_rounds = False
     own_race = "fairlap.scenarios.streams.race.stream_race:StreamRace"
-    where = "on running servers"
+    where = "on servers"
     race_side = "fairlap.scenarios.streams.race.planned_load:PlannedLoad"
     results_side = "fairlap.scenarios.streams.results.columns:StreamColumns"
     render_side = "fairlap.scenarios.streams.render.shown:StreamsShown"
@@ -151,6 +157,7 @@ class StreamedAnswers(Scenario):
             _of_figures(lambda found: found.counts.cached_share),
             "its server does not count cached tokens",
         ),
+        AddedFigure("server_ready_s", _ready_s, "fairlap did not start its server"),
         AddedFigure("identical_answers_share", _identical_share, "its answers are what others are compared with"),
         *(
             _added_by_client(part, percent)

@@ -1,11 +1,14 @@
-"""A language model as a contestant: ``https://HOST:PORT/v1:model=NAME:key_from=VARIABLE``, or a function that asks."""
+"""A language model as a contestant: ``https://HOST:PORT/v1:model=NAME:key_from=VARIABLE``, or a function that asks.
+
+What ``serve:`` names is a server too, once fairlap has started it: ``started`` holds how.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fairlap.errors import InvalidRequest, shortened
@@ -13,6 +16,7 @@ from fairlap.frameworks.python_callable import imported_callable
 from fairlap.frameworks.registry import framework_names
 from fairlap.printable import one_line
 from fairlap.request.fields.server_address import ServerAddress, require_loopback, server_address
+from fairlap.request.fields.started_server import API, KEY_FROM, MODEL, OF_ANY_SERVER, TIMEOUT
 from fairlap.request.names import ContestantName
 from fairlap.request.units import Seconds, require_within_a_day
 from fairlap.scenarios.streams.prompts import Prompt
@@ -22,13 +26,12 @@ from fairlap.scenarios.streams.protocols.kserve import KServeGenerate
 from fairlap.scenarios.streams.protocols.ollama import OllamaChat, OllamaGenerate
 from fairlap.scenarios.streams.protocols.openai import Chat, Completions
 from fairlap.scenarios.streams.protocols.tgi import TextGenerationInference
+from fairlap.scenarios.streams.started.server_start import ServerStart, is_started, start_of
 from fairlap.secrets import HIDDEN
 
-MODEL, API, KEY_FROM, TIMEOUT = "model", "api", "key_from", "timeout"
-_OPTIONS = (MODEL, API, KEY_FROM, TIMEOUT)
 _TIMEOUT_S = 60.0
 _EXAMPLE = "http://127.0.0.1:8000/v1:model=NAME"
-_AT_AN_OPTION = re.compile(rf":(?=(?:{'|'.join(_OPTIONS)})=)")  # names of models have colons, too
+_AT_AN_OPTION = re.compile(rf":(?=(?:{'|'.join(OF_ANY_SERVER)})=)")  # names of models have colons, too
 _AN_OPTION = re.compile(r":([A-Za-z_]+)=")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CREDENTIAL = re.compile(r"[!-~]+")
@@ -58,6 +61,7 @@ class StreamServer:
     key_from: str
     timeout_s: float  # of an answer
     function: Ask | None = None
+    start: ServerStart | None = None  # of one that fairlap starts
 
     @property
     def protocol(self) -> Protocol:
@@ -69,7 +73,12 @@ class StreamServer:
     @property
     def subject(self) -> str:
         """Of a sentence."""
-        return self.name if self.address is None else f"the server at {self.address.text}"
+        return self.name if self.address is None or self.start else f"the server at {self.address.text}"
+
+    def listening_on(self, port: int) -> StreamServer:
+        """Return one that was started."""
+        assert self.start is not None
+        return replace(self, address=self.start.address(port))
 
     @property
     def why_no_certificate(self) -> str:
@@ -81,12 +90,14 @@ class StreamServer:
 
 def stream_server(contestant: ContestantName, *, chat: bool, remote: bool) -> StreamServer:
     """Read a contestant. ``chat``: what its prompts are, which chooses the API unless an option does."""
+    if is_started(contestant):
+        return _started(contestant, chat=chat)
     if not contestant.url:
         return _function(contestant)
     url, *parts = _AT_AN_OPTION.split(contestant.text)
     options = dict(part.partition("=")[::2] for part in parts)
     if unknown := _AN_OPTION.search(" ".join((url.partition("//")[2], *options.values()))):
-        raise _refused(f"a server that streams has no option {unknown[1]}=; it takes {', '.join(_OPTIONS)}")
+        raise _refused(f"a server that streams has no option {unknown[1]}=; it takes {', '.join(OF_ANY_SERVER)}")
     address = server_address(url, schemes=("http", "https"), example=_EXAMPLE)
     api = _api(options.get(API, "chat" if chat else "completions"), chat=chat)
     if PROTOCOLS[api].needs_model and not options.get(MODEL):
@@ -100,6 +111,25 @@ def stream_server(contestant: ContestantName, *, chat: bool, remote: bool) -> St
         credential_of(server)
         if address.scheme == "http" and not address.is_loopback:
             raise _refused(f"{contestant.text} would send a credential unencrypted to {address.host}; use https")
+    return server
+
+
+def _started(contestant: ContestantName, *, chat: bool) -> StreamServer:
+    start, options = start_of(contestant), dict(contestant.options)
+    api = _api(options.get(API, "chat" if chat else "completions"), chat=chat)
+    model = start.model or options.get(MODEL, "")
+    if PROTOCOLS[api].needs_model and not model:
+        raise _refused(f"{contestant.text} names no model; add {MODEL}=NAME, by which the server knows it")
+    server = StreamServer(
+        contestant.text,
+        start.address(),
+        model,
+        api,
+        options.get(KEY_FROM, ""),
+        _timeout_s(options),
+        start=start,
+    )
+    credential_of(server)
     return server
 
 

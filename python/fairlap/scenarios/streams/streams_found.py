@@ -136,5 +136,6 @@ class StreamsFound(msgspec.Struct, frozen=True, kw_only=True):
     search: LoadFound | None = None
     client_floor: ClientFloor | None = None  # None where no answer came, or a function is the client
     agreement: Agreement | None = None  # with the first of the contestants that answered in its block
-    unqualified: Notice | None = None  # why it is not ranked, by what was seen before the load
+    unqualified: Notice | None = None  # why it is not ranked, by what was seen besides the load
+    ready_s: float | None = None  # from the start of its process; None where fairlap did not start it
     requests: RequestStamps = RequestStamps()

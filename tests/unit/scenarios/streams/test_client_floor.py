@@ -10,13 +10,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fairlap.results.row import Row
 from fairlap.scenarios.generation import TIME_TO_FIRST_TOKEN
 from fairlap.scenarios.process_result import ProcessResult, Timing
+from fairlap.scenarios.streams.answers import Answer
 from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.clients.events import EventReader
 from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.floor.client_floor import requests_for_floor
 from fairlap.scenarios.streams.floor.client_limit import why_client_limits
 from fairlap.scenarios.streams.floor.known_server import known_server
 from fairlap.scenarios.streams.issue import Served
@@ -225,3 +228,43 @@ def test_one_bad_block_of_three_is_no_limit_and_two_are() -> None:
     good, bad = showing(floor_of(1.0, 5.0), 20.0, 100.0), showing(floor_of(9.0, 50.0), 20.0, 100.0, 0.95)
     assert why_client_limits([good, bad, good]) is None
     assert why_client_limits([bad, good, bad]) is not None
+
+
+def served(requests: int, took_s: float, client_share: float, tokens: int = 8) -> Served:
+    """Of requests that came evenly, and were all answered."""
+    due_ns = np.linspace(0, 1e9 * took_s, requests, endpoint=False)
+    answer = Answer(came_ns=tuple(range(tokens)), arrived=(1,) * tokens, tokens=tokens, asked_tokens=tokens)
+    return Served(
+        from_ns=due_ns,
+        first_ns=due_ns,
+        last_ns=due_ns + 1e9 * took_s / requests,
+        ended_ns=due_ns,
+        lateness_ns=0 * due_ns,
+        prompts=np.zeros(requests, np.int64),
+        answers=(answer,) * requests,
+        elapsed_s=took_s,
+        client_share=client_share,
+        uncertainty_ns=0.0,
+        interrupted=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "requests", "longest_s"),
+    [
+        (served(10, 2.0, 0.004), 20, 0.2),  # 0.8 ms of the client for an answer
+        (served(60, 12.0, 0.01), 60, 1.0),  # as slow, and longer
+        (served(1000, 2.0, 0.5), 100, 0.21),  # no more often than it was asked
+        (served(10, 100.0, 0.04), 20, 60.0),  # a client that needs 0.4 s for an answer
+    ],
+)
+def test_what_it_adds_is_found_in_a_fraction_of_a_turn_at_no_lower_rate(
+    found: Served, requests: int, longest_s: float
+) -> None:
+    count, rate_per_s = requests_for_floor(found)
+    assert count == requests
+    assert count / rate_per_s <= longest_s
+    assert rate_per_s >= len(found.answers) / found.elapsed_s * 0.999
+    of_an_answer_s = found.client_share * found.elapsed_s / len(found.answers)
+    busiest = max(0.15, found.client_share)
+    assert rate_per_s * of_an_answer_s <= busiest * 1.001  # at work no more than a little, or than in the load

@@ -1,8 +1,10 @@
-"""What the client adds to the times of a server: as many requests a second as it answered, to one that does nothing.
+"""What the client adds to the times of a server: as many requests as it answered, to one that does nothing.
 
-That one writes all pieces of an answer at once, and with them when it had the request and when it wrote them. What is
-left of a time is the client's, the loopback's and, on the same cores, the wait of both for a core. It is not as slow as
-the server on purpose: a client that cannot follow makes a server look slow, and would hide behind that.
+They come as often as the server answered or, where that is more, as often as keeps the client at work for a small share
+of the time. So it is soon over, and nothing that the client adds is missed. That server writes all pieces of an answer
+at once, and with them when it had the request and when it wrote them. What is left of a time is the client's, the
+loopback's and, on the same cores, the wait of both for a core. It is not as slow as the server on purpose: a client
+that cannot follow makes a server look slow, and would hide behind that.
 """
 
 from __future__ import annotations
@@ -11,10 +13,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairlap.scenarios.streams.figures import answered_per_s
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.streams_found import ClientFloor, Percentiles
 
 _QUANTILES = (0.5, 0.9, 0.99)
+_FEWEST_REQUESTS, _MOST_REQUESTS = 20, 100
+_LONGEST_S = 2.0  # or as long as the load
+_SHARE_AT_WORK = 0.15  # of a core: few requests then wait for another one
+
+
+def requests_for_floor(served: Served) -> tuple[int, float]:
+    """Return how many, and how many in a second."""
+    answered, took_s = int(served.answered.sum()), served.elapsed_s
+    requests = min(max(answered, _FEWEST_REQUESTS), _MOST_REQUESTS)
+    cpu_s = max(served.client_share * took_s / answered, 1e-6)  # of an answer
+    slowest = _FEWEST_REQUESTS / max(took_s, _LONGEST_S)
+    return requests, max(answered_per_s(served), _SHARE_AT_WORK / cpu_s, slowest)
 
 
 def client_floor(served: Served) -> ClientFloor:

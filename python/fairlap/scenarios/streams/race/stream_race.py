@@ -6,7 +6,7 @@ import math
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -22,10 +22,11 @@ from fairlap.scenarios.streams.clients.client import httpx_module
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.agreement import agreement, answers_by_prompt
 from fairlap.scenarios.streams.equal_work.examination import examine
-from fairlap.scenarios.streams.figures import answered_per_s
+from fairlap.scenarios.streams.floor.client_floor import requests_for_floor
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.planned_load import asked_by
+from fairlap.scenarios.streams.race.started_servers import StartedServers
 from fairlap.scenarios.streams.race.turn import Turn, fill
 from fairlap.scenarios.streams.rate_trials import search_rate
 from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor
@@ -35,13 +36,14 @@ _SPARE_CONNECTIONS = 16
 _TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if answers take as long as alone
 _SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
 _REPLAYED_S = 60.0  # of a trace, or all of it
-_FEWEST_REQUESTS, _MOST_TO_KNOWN_SERVER = 20, 100
+_FEWEST_REQUESTS = 20
 _MOST_SEED = 2**31
 
 
 class StreamRace(OwnRace):
     _asked: StreamsAsked
     _contestants: dict[str, Contestant]
+    _started: StartedServers
     _trial_s: float
     _known_port: int
 
@@ -52,19 +54,22 @@ class StreamRace(OwnRace):
             httpx_module()
         names = [each.text for each in self.plan.contestants]
         self._contestants = {name: Contestant(server) for name, server in zip(names, self._asked.servers, strict=True)}
-        try:
-            with known_server() as self._known_port:
-                self._examine()
-                yield
-        finally:
+        with ExitStack() as stack:
+            self._started = stack.enter_context(StartedServers(self.progress.announce))
             for contestant in self._contestants.values():
-                contestant.close()
+                stack.callback(contestant.close)
+            self._known_port = stack.enter_context(known_server())
+            self._examine()
+            yield
 
     def _examine(self) -> None:
         load, certificates = self._asked.load, self._asked.certificates.context()
-        for name, each in self._contestants.items():
-            self.progress.announce(f"asking {name}")
-            each.examined = examine(each.server, certificates, self._asked.examples(), load.tokens)
+        for name in self.plan.contestants:
+            each = self._contestants[name.text]
+            if self._started.start(each, name):
+                self.progress.announce(f"asking {name.text}")
+                each.examined = examine(each.server, certificates, self._asked.examples(), load.tokens)
+                self._started.examined(each)
         turn_s = max(self._alone_s, default=0.0) + load.think_s
         usual_s = max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * turn_s)
         self._trial_s = load.trial_s or (max(usual_s, _REPLAYED_S) if load.replays else usual_s)
@@ -98,13 +103,12 @@ class StreamRace(OwnRace):
         return found
 
     def _client_floor(self, contestant: Contestant, turn: Turn, seed: int) -> ClientFloor | None:
-        """Ask a server that does nothing as often as this one answered; a function is its own client."""
-        if turn.served is None or not turn.served.answered.any() or contestant.server.function is not None:
+        """Ask a server that does nothing; a function is its own client."""
+        if contestant.server.function is not None or not contestant.found.answers:
             return None
-        at_most_s = max(turn.served.elapsed_s, _SHORTEST_TRIAL_S)
-        rate_per_s = max(answered_per_s(turn.served), _FEWEST_REQUESTS / at_most_s)
-        as_long = math.ceil(rate_per_s * turn.served.elapsed_s)
-        requests = min(max(as_long, _FEWEST_REQUESTS), _MOST_TO_KNOWN_SERVER)
+        if turn.served is None or not turn.served.answered.any():
+            return None
+        requests, rate_per_s = requests_for_floor(turn.served)
         due_ns = random_arrivals_ns(requests, rate_per_s, seed)
         connections = self._connections(rate_per_s, requests)
         return client_against(self._known_port, contestant, turn.served, self._asked, due_ns, connections, seed)
@@ -140,8 +144,10 @@ class StreamRace(OwnRace):
         began_s = time.perf_counter()
         if not contestant.found.answers:
             return Turn()
-        served, search = self._served(contestant, block, seed)
-        return Turn(served, search, time.perf_counter() - began_s)
+        with self._started.turn_of(contestant, self._asked) as meter:
+            served, search = self._served(contestant, block, seed)
+        taken = None if meter is None else meter.found(served, searched=search is not None)
+        return Turn(served, search, time.perf_counter() - began_s, resources=taken)
 
     def _served(self, contestant: Contestant, block: Block, seed: int) -> tuple[Served | None, LoadFound | None]:
         load = self._asked.load

@@ -8,7 +8,6 @@ import msgspec
 
 from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples
-from fairlap.meters.memory import Memory
 from fairlap.race.processes.recorded_turns import medians_of_turns, timing_of
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.load.scenario import NO_RATE
@@ -18,14 +17,16 @@ from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.equal_tokens import E_DROPPED_REQUESTS
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
-from fairlap.scenarios.streams.scenario import CERTIFICATES
+from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
+from fairlap.scenarios.streams.scenario import CERTIFICATES, STARTED
+from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound
 
 _METHOD = "stamped when its last token came, from when it was due or its user had thought"
 _METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
 _FEWER_THAN_TWO = "fewer than two whole answers came"
-_PEAKS = ("peak", "peak_until_ready", "peak_while_running")
 _ONE_AFTER_THE_OTHER = "servers run on while others have their turn"
+_STOPPED = "they are stopped while others have their turn"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Turn:
     search: LoadFound | None = None
     elapsed_s: float = 0.0
     client_floor: ClientFloor | None = None
+    resources: Resources | None = None  # None where it was not loaded, or fairlap did not start it
 
     @property
     def loads(self) -> list[Served]:
@@ -48,9 +50,12 @@ def fill(
     """Write what the turn showed into the result; return its raw samples."""
     examined, served = contestant.found, turn.served
     result.in_force = _in_force(contestant, served, asked)
-    result.in_turn_because, result.work_in = _ONE_AFTER_THE_OTHER, "other_server"
-    result.memory = Memory(absent=dict.fromkeys(_PEAKS, result.elsewhere))
-    result.energy_absent = result.elsewhere
+    is_ours = contestant.server.start is not None
+    result.in_turn_because = _STOPPED if is_ours else _ONE_AFTER_THE_OTHER
+    result.work_in, result.version = "own_server" if is_ours else "other_server", contestant.version
+    taken = turn.resources or resources_elsewhere(result.elsewhere)
+    result.memory, result.energy, result.energy_absent = taken.memory, taken.energy, taken.energy_absent
+    result.idle_power = taken.sensed.idle
     result.elapsed_s = turn.elapsed_s
     result.warnings = list(examined.warnings)
     figures = None if served is None else figures_of(served, asked.load.bounds)
@@ -62,6 +67,7 @@ def fill(
         client_floor=turn.client_floor,
         agreement=agreement,
         unqualified=None if why_not is None else Notice(why_not.code, why_not.why),
+        ready_s=None if contestant.process is None else contestant.process.ready_s or None,
     )
     if not examined.answers and why_not is not None:
         result.outcome, result.code, result.message = "failed", why_not.code, why_not.why
@@ -98,8 +104,15 @@ def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked
         "tokens counted by": " and ".join(counted),
         CERTIFICATES: server.why_no_certificate or asked.certificates.text,
         "http": examined.http_version,
+        STARTED: _started(server),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _started(server: StreamServer) -> str:
+    if server.start is None:
+        return ""
+    return "by fairlap, without a server" if server.start.is_in_process else "by fairlap"
 
 
 def _timing(name: str, times_ns: Times, served: Served, whose: str) -> Timing:

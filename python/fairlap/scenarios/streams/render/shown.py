@@ -8,11 +8,15 @@ from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import NoCommand, RenderSide, Words
 from fairlap.results.row import Row
-from fairlap.scenarios.streams.scenario import CERTIFICATES
+from fairlap.scenarios.streams.scenario import CERTIFICATES, STARTED
 
 NOT_RESTARTED = (
-    "The servers were not restarted between blocks, and are not frozen while others have their turn: the verdict is "
-    "about these servers as they run."
+    "Servers that ran before were not restarted between blocks, and are not stopped while others have their turn: the "
+    "verdict is about these servers as they run."
+)
+NOT_RESTARTED_BUT_STOPPED = (
+    "The servers that fairlap started were stopped while others had their turn, and not restarted between blocks: the "
+    "verdict is about these processes."
 )
 _NOT_VERIFIED = "not verified"
 
@@ -40,4 +44,6 @@ class StreamsShown(RenderSide):
         return [*lines, *(["certificates not verified"] if row.settings[CERTIFICATES] == _NOT_VERIFIED else [])]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        return [NOT_RESTARTED] if any(CERTIFICATES in row.settings for row in rows) else []
+        streaming = [row.settings for row in rows if CERTIFICATES in row.settings]
+        notes = [NOT_RESTARTED] if any(STARTED not in each for each in streaming) else []
+        return [*notes, *([NOT_RESTARTED_BUT_STOPPED] if any(STARTED in each for each in streaming) else [])]

@@ -14,6 +14,7 @@ from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.streams.scenario import FEWEST_FOR_P90, FEWEST_FOR_P99, ONE_EVENT, TOO_FEW
 
+_NO_VERSION = "its server is not asked for one"
 _NOT_SEEN = "what a server holds is not seen"
 
 
@@ -24,7 +25,7 @@ class StreamColumns(ResultsSide):
         why = absence_reason(result)
         processes = result.finished
         found = {
-            "version": Cell(None, "its server is not asked for one"),
+            **({} if any(each.version for each in processes) else {"version": Cell(None, _NO_VERSION)}),
             "zero_weights": Cell(None, _NOT_SEEN),
             "tokens_per_s": cell_or(estimate(processes, _tokens_per_s), why),
             "tokens_per_prompt_per_s": cell_or(estimate(processes, _tokens_per_s_per_user), why or ONE_EVENT),

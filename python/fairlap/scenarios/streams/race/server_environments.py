@@ -1,0 +1,57 @@
+"""What a server that fairlap starts runs in: the environment at hand, or one that is made for its version."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from fairlap.errors import InvalidRequest
+from fairlap.launch.environments import environment_with
+from fairlap.launch.packages.installed_packages import hidden_by, package_of, packages_in
+from fairlap.launch.packages.making import making_of
+from fairlap.machine.programs.passed_environment import own_environment
+from fairlap.request.names import ContestantName
+from fairlap.scenarios.streams.started.server_start import ServerStart
+
+
+@dataclass(frozen=True)
+class ServerEnvironment:
+    variables: dict[str, str]  # all of them
+    version: str = ""  # of the server's package; empty for a command of the user's
+
+
+def environment_of(
+    contestant: ContestantName, start: ServerStart, stack: ExitStack, report: Callable[[str], None]
+) -> ServerEnvironment:
+    """Hold it for as long as the stack does. Raises InstallFailed."""
+    variables = {**own_environment(), **start.variables}
+    if not start.packages:
+        here = str(Path(sys.executable).parent)
+        return ServerEnvironment(_searching(variables, here) if start.package else variables, _version_of(start))
+    making = making_of(contestant.options)
+    made = stack.enter_context(environment_with(start.packages, report, making))
+    places = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    if hidden := hidden_by(made, start.package, places):
+        raise InvalidRequest(
+            f"{hidden[0]} would be imported from {hidden[1]}, which PYTHONPATH names, in place of what was installed",
+            code="E_CONTESTANT",
+        )
+    variables |= {**making.variables, "VIRTUAL_ENV": str(made.folder)}
+    found = packages_in(made).get(package_of(start.package), "")
+    return ServerEnvironment(_searching(variables, str(made.python.parent)), found)
+
+
+def _searching(variables: dict[str, str], folder: str) -> dict[str, str]:
+    return {**variables, "PATH": os.pathsep.join(filter(None, (folder, variables.get("PATH", ""))))}
+
+
+def _version_of(start: ServerStart) -> str:
+    try:
+        return version(start.package) if start.package else ""
+    except PackageNotFoundError:
+        return ""

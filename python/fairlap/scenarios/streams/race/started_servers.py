@@ -1,0 +1,98 @@
+"""Starts the servers of a race that are fairlap's to start, one after the other, and keeps what they print."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from fairlap.engine.measurement import Notice
+from fairlap.errors import FairlapError
+from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.files.user_folders import work_cache
+from fairlap.meters.energy import EnergyMeter, Sensed, idle_power
+from fairlap.request.names import ContestantName
+from fairlap.scenarios.streams.asked import StreamsAsked
+from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.race.server_environments import environment_of
+from fairlap.scenarios.streams.race.turn_resources import TurnMeter
+from fairlap.scenarios.streams.started.started_server import StartedServer
+
+LOGS = "servers"
+_KEPT_LOGS = 50
+
+
+class StartedServers:
+    """Use it in ``with``: at its end nothing of any server is left."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        self._announce, self._stack = announce, ExitStack()
+        self._energy: dict[str, tuple[EnergyMeter, Sensed]] = {}  # by device
+        self._meters: dict[StartedServer, TurnMeter] = {}
+
+    def __enter__(self) -> StartedServers:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    def start(self, contestant: Contestant, name: ContestantName) -> bool:
+        """Return whether it can be asked now; why not is noted with it. One that runs already can."""
+        start = contestant.server.start
+        if start is None:
+            return True
+        self._sensed(start.device)
+        self._announce(f"starting {name.text}, which is given {start.ready_within_s:g} s")
+        process = None
+        try:
+            environment = environment_of(name, start, self._stack, self._announce)
+            process = StartedServer(contestant.server, environment.variables, new_log())
+            self._stack.callback(process.end)
+            process.wait_until_ready()
+        except FairlapError as error:
+            if process is not None:
+                process.end()
+            contestant.is_not_there(Notice(error.code, str(error)))
+            return False
+        contestant.process, contestant.server, contestant.version = process, process.server, environment.version
+        return True
+
+    def examined(self, contestant: Contestant) -> None:
+        """Stop it until its first turn, once it has been asked."""
+        process, start = contestant.process, contestant.server.start
+        if process is None or start is None:
+            return
+        contestant.note_end()
+        energy, sensed = self._sensed(start.device)
+        self._meters[process] = TurnMeter(process, energy, sensed, process.peak_bytes())
+        contestant.stop()
+
+    @contextmanager
+    def turn_of(self, contestant: Contestant, asked: StreamsAsked) -> Iterator[TurnMeter | None]:
+        """Let it run and measure what it takes; None of one that fairlap did not start."""
+        meter = None if contestant.process is None else self._meters[contestant.process]
+        with contestant.having_turn():
+            if meter is None:
+                yield None
+                return
+            contestant.wake(asked)
+            with meter.measuring():
+                yield meter
+            contestant.note_end()
+
+    def _sensed(self, device: str) -> tuple[EnergyMeter, Sensed]:
+        """Measure the idle machine before the first server on a device is started."""
+        if device not in self._energy:
+            self._energy[device] = (EnergyMeter(device), idle_power(device, self._announce))
+        return self._energy[device]
+
+
+def new_log() -> Path:
+    """Name one, and remove those of many starts ago."""
+    folder = work_cache() / LOGS
+    make_cache_folder(folder)
+    for old in sorted(folder.glob("*.log"))[: -_KEPT_LOGS + 1]:
+        old.unlink(missing_ok=True)
+    return folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**6:06d}.log"

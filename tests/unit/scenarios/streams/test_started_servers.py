@@ -1,0 +1,309 @@
+"""Servers that fairlap starts race like others, are stopped between their turns, and leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import fairlap, here, refusal
+from fairlap.machine.programs.processes import thread_states
+from fairlap.request.names import contestant_named
+from fairlap.results.results import Results
+from fairlap.results.row import Row
+from fairlap.scenarios.streams.clients.client import StreamClient
+from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.race.started_servers import new_log
+from fairlap.scenarios.streams.servers import stream_server
+from fairlap.scenarios.streams.started.started_server import ServerNotReady, StartedServer
+from published_schemas import checked
+from started_by_fairlap import LAST_WORDS, are_gone, pids_in, planted
+from stream_races import codes, file_of_prompts, raced_by_name, without_client_floor
+
+pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
+
+HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.2}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    without_client_floor(monkeypatch)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> Path:
+    return file_of_prompts(tmp_path)
+
+
+@pytest.fixture
+def pids(tmp_path: Path) -> Path:
+    return tmp_path / "pids"
+
+
+def row_of(found: Results, name: str) -> Row:
+    return next(each for each in found.rows if each.contestant == name)
+
+
+def logs(cache: Path) -> list[str]:
+    return [each.read_text() for each in sorted((cache / "servers").glob("*.log"))]
+
+
+def test_two_are_started_raced_and_ended(prompts: Path, pids: Path, cache: Path) -> None:
+    fast, slow = planted("--pids", pids), planted("--first-ms", 40, "--pids", pids)
+    found = raced_by_name(prompts, slow, fast, **HOW, blocks=6)
+    assert [each.contestant for each in found.rows] == [fast, slow]
+    assert found.rows[1].verdict == "slower"
+    for row in found.rows:
+        assert row.outcome == "finished"
+        assert codes(row) <= {"W_BUSY_CLIENT"}
+        assert row.settings["started"] == "by fairlap"
+        assert 0.01 < row.scenario_figures["server_ready_s"].value < 20
+        assert row.energy_per_item_j is not None or row.absent["energy_per_item_j"]
+    assert len(pids_in(pids)) == 2
+    assert are_gone(pids_in(pids), 0.0)
+    assert len(logs(cache)) == 2
+    assert all("listening" in each for each in logs(cache))
+
+
+def test_each_is_stopped_while_others_have_their_turn(
+    prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / name for name in "ab"]
+    names = [planted("--fault", "child", "--pids", file) for file in files]
+    seen: list[tuple[str, str]] = []
+    load = Contestant.load
+
+    def noted(self: Contestant, *asked: Any, **how: Any) -> Any:
+        for name, file in zip(names, files, strict=True):
+            states = {state for pid in pids_in(file) for state in thread_states(pid)}
+            seen.append(("own" if name == self.server.name else "other", "".join(sorted(states))))
+        return load(self, *asked, **how)
+
+    woken: list[str] = []
+    monkeypatch.setattr(Contestant, "load", noted)
+    monkeypatch.setattr(Contestant, "wake", lambda self, _asked: woken.append(self.server.name))
+    found = raced_by_name(prompts, *names, **HOW, blocks=2)
+    assert sorted(woken) == sorted([*names, *names])  # before each turn
+    assert [row.outcome for row in found.rows] == ["finished"] * 2
+    assert len(seen) == 2 * 2 * 2
+    assert {states for whose, states in seen if whose == "other"} == {"T"}
+    assert all("T" not in states for whose, states in seen if whose == "own")
+
+
+def test_an_answer_that_does_not_count_comes_before_those_of_a_turn(
+    prompts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ask = StreamClient.ask
+
+    def counted(self: StreamClient, body: bytes) -> Any:
+        asked.append(json.loads(body)["max_tokens"])
+        return ask(self, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Contestant, "wake", lambda *_: None)
+        patch.setattr(StreamClient, "ask", counted)
+        patch.setattr("fairlap.scenarios.streams.equal_work.examination._COMPARED_AGAIN", 1)
+        raced_by_name(prompts, planted(), **HOW)
+        without = len(asked)
+    monkeypatch.setattr(StreamClient, "ask", counted)
+    monkeypatch.setattr("fairlap.scenarios.streams.equal_work.examination._COMPARED_AGAIN", 1)
+    found = raced_by_name(prompts, planted(), **HOW)
+    assert len(asked) == 2 * without + 1
+    assert found.run.processes[0].streams is not None
+    assert len(found.run.processes[0].streams.requests.prompts) == 20
+
+
+def test_peak_memory_is_that_of_all_of_its_processes_in_both_phases(prompts: Path) -> None:
+    plain, child = planted(), planted("--fault", "child", "--child-mib", 60)
+    holding = planted("--hold-mib", 40)
+    found = raced_by_name(prompts, plain, child, holding, **{**HOW, "rate": 20.0})
+    of_plain, of_child, of_holding = (row_of(found, each).memory_bytes for each in (plain, child, holding))
+    mib = 2**20
+    assert 5 * mib < of_plain["peak"] < 200 * mib
+    assert of_plain["peak"] == max(of_plain["peak_until_ready"], of_plain["peak_while_running"])
+    assert of_child["peak_until_ready"] - of_plain["peak_until_ready"] > 55 * mib
+    assert of_holding["peak_while_running"] - of_plain["peak_while_running"] > 35 * mib
+    peak = row_of(found, child).peak_memory_bytes
+    assert peak is not None
+    assert peak.value == of_child["peak"]
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "code"),
+    [
+        (["--fault", "never"], ":ready_within=400ms", "E_SERVER_START"),
+        (["--fault", "silent"], ":ready_within=400ms", "E_SERVER_START"),
+        (["--ready-after", 30], ":ready_within=400ms", "E_SERVER_START"),
+        (["--fault", "dies"], "", "E_SERVER_START"),
+        (["--fault", "midway", "--after", 3], "", "E_SERVER_ENDED"),
+        (["--fault", "midway", "--after", 50], "", "E_SERVER_ENDED"),
+    ],
+)
+def test_one_that_fails_is_named_with_its_log_and_the_other_goes_on(
+    options: list[Any], more: str, code: str, prompts: Path, pids: Path, cache: Path
+) -> None:
+    honest, faulty = planted("--pids", pids), planted(*options, "--pids", pids, more=more)
+    began_s = time.monotonic()
+    found = raced_by_name(prompts, faulty, honest, **HOW, blocks=3)
+    assert time.monotonic() - began_s < 30
+    row = row_of(found, faulty)
+    assert (row.outcome, row.code, row.place) == ("failed", code, None)
+    message = next(each.message for each in found.run.processes if each.contestant == faulty and each.message)
+    assert str(cache / "servers") in message
+    assert len(message.splitlines()) == 1
+    assert ("0.4 s" in message) == bool(more)
+    assert (LAST_WORDS in message) == ("dies" in options)
+    assert row_of(found, honest).outcome == "finished"
+    assert are_gone(pids_in(pids), 0.0)
+
+
+def test_one_that_is_slow_to_start_is_waited_for(prompts: Path) -> None:
+    name = planted("--ready-after", 0.5)
+    assert row_of(raced_by_name(prompts, name, **HOW), name).scenario_figures["server_ready_s"].value > 0.5
+
+
+def test_a_program_that_is_not_there_fails_alone(prompts: Path) -> None:
+    honest, missing = planted(), "serve:command=no-such-program-here {port}:model=m"
+    found = raced_by_name(prompts, missing, honest, **HOW)
+    assert row_of(found, missing).code == "E_NOT_INSTALLED"
+    assert row_of(found, honest).outcome == "finished"
+
+
+def test_another_program_on_its_port_does_not_answer_for_it(prompts: Path, pids: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        url = f":url=http://127.0.0.1:{other.getsockname()[1]}/v1"
+        name = planted("--pids", pids, more=url)
+        assert row_of(raced_by_name(prompts, name, **HOW), name).code == "E_SERVER_START"
+    assert not pids.exists()
+
+
+def test_children_are_ended_with_it(prompts: Path, pids: Path) -> None:
+    raced_by_name(prompts, planted("--fault", "child", "--pids", pids), **HOW)
+    assert len(pids_in(pids)) == 2
+    assert are_gone(pids_in(pids), 0.0)
+
+
+@pytest.fixture
+def started(prompts: Path) -> Iterator[Callable[..., StartedServer]]:
+    running: list[StartedServer] = []
+
+    def start(*options: object, more: str = "") -> StartedServer:
+        server = stream_server(contestant_named(planted(*options, more=more)), chat=False, remote=False)
+        running.append(StartedServer(server, dict(os.environ), new_log()))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.end()
+
+
+def test_one_that_computes_while_it_is_stopped_is_found(started: Callable[..., StartedServer], pids: Path) -> None:
+    spinning = started("--fault", "spins", "--pids", pids)
+    spinning.wait_until_ready()
+    assert spinning.freeze() == ""
+    time.sleep(0.05)
+    assert spinning.thaw() == ""
+    spinning.freeze()
+    os.kill(pids_in(pids)[0], signal.SIGCONT)  # as another process of its could
+    time.sleep(0.1)
+    assert "s of CPU time" in spinning.thaw()
+
+
+def test_one_that_dies_later_is_named_with_its_log(started: Callable[..., StartedServer], pids: Path) -> None:
+    found = started("--pids", pids)
+    found.wait_until_ready()
+    assert found.why_ended() is None
+    os.kill(pids_in(pids)[0], signal.SIGKILL)
+    deadline_s = time.monotonic() + 10
+    while (why := found.why_ended()) is None and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert why is not None
+    assert why.code == "E_SERVER_ENDED"
+    assert "9" in why.text.partition("(")[0]
+    assert ".log" in why.text
+
+
+def test_left_running_is_not_ranked(prompts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StartedServer, "thaw", lambda self: "it used 1 s of CPU time in the turns of others")
+    monkeypatch.setattr(StartedServer, "freeze", lambda self: "")
+    name = planted()
+    row = row_of(raced_by_name(prompts, name, **HOW), name)
+    assert codes(row) >= {"E_LEFT_RUNNING"}
+    assert row.place is None
+
+
+def test_it_is_ready_by_the_path_that_the_user_names(started: Callable[..., StartedServer]) -> None:
+    found = started(more=":health=/health:ready_within=5s")
+    found.wait_until_ready()
+    assert found.why_ended() is None
+    with pytest.raises(ServerNotReady):
+        started("--fault", "never", more=":health=/health:ready_within=200ms").wait_until_ready()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("when", ["starting", "racing"])
+def test_nothing_is_left_when_fairlap_is_ended(
+    number: signal.Signals, when: str, prompts: Path, pids: Path, tmp_path: Path
+) -> None:
+    slow = ["--ready-after", 60] if when == "starting" else ["--each-ms", 1]
+    names = [planted("--fault", "child", "--pids", pids, *each) for each in ([], slow)]
+    options = ["--tokens", "4", "--rate", "50", "--trial", "200ms", "--blocks", "1000", "--quiet", "--no-store"]
+    command = [sys.executable, "-m", "fairlap", "load", str(prompts), "--on", ",".join(names), *options]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline_s = time.monotonic() + 30
+        while not (pids.exists() and len(pids_in(pids)) == 4) and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        time.sleep(0.5 if when == "racing" else 0.0)
+        process.send_signal(number)
+        assert process.wait(30) == {2: 130, 15: 143, 9: -9}[number]
+    assert len(pids_in(pids)) == 4
+    assert are_gone(pids_in(pids))
+
+
+def test_a_plan_from_elsewhere_starts_nothing_without_trust(
+    prompts: Path, pids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, file = tmp_path / "plan.json", tmp_path / "run.json"
+    options = ("--tokens", 4, "--concurrency", 1, "--trial", "10ms", "--blocks", 1, "--quiet", "--no-store")
+    name = planted("--pids", pids)
+    assert here("load", prompts, "--on", name, *options, "--dry-run", "--save-plan", plan).returncode == 0
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "of another machine"))
+    done = here("load", plan, "--quiet", "--no-store")
+    assert done.returncode == 2
+    assert "E_PLAN_TRUST" in done.stderr
+    assert "planted_server.py" in done.stderr
+    assert not pids.exists()
+    run = here("load", plan, "--trust", "--quiet", "--no-store", "-o", file)
+    assert run.returncode == 0, run.stderr
+    assert checked(file.read_text())["rows"][0]["contestant"] == name
+    assert are_gone(pids_in(pids), 0.0)
+
+
+def test_a_self_test_starts_it_under_each_name(prompts: Path, pids: Path, tmp_path: Path) -> None:
+    options = ("--tokens", 2, "--concurrency", 1, "--trial", "10ms", "--blocks", 6, "--runs", 1)
+    done = here("self-test", prompts, "--on", planted("--pids", pids), *options, "-o", tmp_path / "self.json")
+    [verdict] = json.loads((tmp_path / "self.json").read_text())["verdicts"]
+    assert verdict["blocks"] == 6, done.stderr
+    assert len(set(pids_in(pids))) == 2
+    assert are_gone(pids_in(pids), 0.0)
+
+
+def test_a_model_from_a_request_file_is_no_server_to_start(tmp_path: Path, pids: Path) -> None:
+    file = tmp_path / "race.toml"
+    file.write_text(f"models = ['mlp']\non = ['{planted('--pids', pids)}']\n")
+    assert refusal("compare", file).code
+    assert fairlap("compare", file, "--no-store").returncode == 2
+    assert not pids.exists()
