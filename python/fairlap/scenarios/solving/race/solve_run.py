@@ -22,8 +22,8 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.request.names import ContestantName
-from fairlap.scenarios.mixed_sizes.race.rotated_calls import RotatedCalls, require_different
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.rotated.race.rotated_calls import RotatedCalls, require_different
 from fairlap.scenarios.solving.scenario import error_asked
 from fairlap.scenarios.solving.settings import TOLERANCES, USUAL_TOLERANCES
 from fairlap.scenarios.solving.work_precision import AtTolerance, WorkPrecision
