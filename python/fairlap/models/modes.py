@@ -26,4 +26,5 @@ MODES: Mapping[Mode, ModeFacts] = {
     "grad": ModeFacts(inferences=3, fewest_inferences=2, is_fed=False, gives_outputs=False, first_answer="gradient"),
     "train": ModeFacts(inferences=3, fewest_inferences=2, batches_have_labels=True, gives_outputs=False, trains=True),
     "solve": ModeFacts(is_fed=False),
+    "solve-grad": ModeFacts(is_fed=False, first_answer="gradient"),
 }

@@ -28,6 +28,7 @@ _PLACES: Mapping[Mode, str] = {
     "grad": "fairlap.scenarios.calls.race.gradients:Gradients",
     "train": "fairlap.scenarios.calls.race.steps:Steps",
     "solve": "fairlap.scenarios.calls.race.inference:Inference",
+    "solve-grad": "fairlap.scenarios.solving.race.gradients_through:GradientsThrough",
 }
 
 
