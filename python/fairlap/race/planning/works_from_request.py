@@ -172,7 +172,7 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         named = find(model)
         usual = next((side.batch for side in sides_asked(request) if side.batch), named.spec.default_batch)
         works = _combinations(request, named.spec.name, usual)
-        return _trained(request, named, [(work, named.spec) for work in works], notify)
+        return _trained(request, named, [(work, named.spec.in_mode(work.mode)) for work in works], notify)
     found: list[tuple[Work, Spec]] = []
     by_modes = _by_modes(request, sources)
     for source, _ in (each for each in by_modes if each[0].loss):  # first, since a loss is soon refused
