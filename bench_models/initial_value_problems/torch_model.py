@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from fairlap.bench_models.initial_value_problems.problem import OfProblem
+from fairlap.bench_models.initial_value_problems.problem import NO_WEIGHTS, OfProblem
 
 
 class Implementation(OfProblem):
-    def rates(self) -> Callable[[Any, Any], Any]:
-        of_components, shape = self.problem.rates, self.problem.start.shape
+    def rates(self, weights: Mapping[str, Any] = NO_WEIGHTS) -> Callable[[Any, Any], Any]:
+        of_components, shape = self.problem.rates_with(weights), self.problem.start.shape
 
         def of_batch(time: Any, state: Any) -> Any:
             components = state.reshape(-1, *shape).unbind(1)
-            return torch.stack(of_components(time, components, torch), 1).reshape(state.shape)
+            found = of_components(time, components, torch)
+            whole = found[0] if len(found) == 1 else torch.stack(found, 1)  # stacking takes as long as a product
+            return whole.reshape(state.shape)
 
         return of_batch

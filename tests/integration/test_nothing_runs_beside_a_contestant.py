@@ -19,8 +19,8 @@ from fairlap.scenarios.file_to_answer.stage_messages import MeasureItems
 from fairlap.scenarios.learning.race import held_out_answers
 from fairlap.scenarios.learning.training_messages import Epoch
 from fairlap.scenarios.load.load_messages import OfferLoad
-from fairlap.scenarios.mixed_sizes.mix_messages import MeasureMix
 from fairlap.scenarios.ranks.ranks_messages import StepAlone
+from fairlap.scenarios.rotated.rotated_messages import MeasureMix
 from fairlap.worker.guardian import RANKS_TOKEN
 from fairlap.worker.ranks.joining import NUMBERS
 from grades import grades

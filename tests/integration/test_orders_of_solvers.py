@@ -118,13 +118,14 @@ def test_of_diffrax(solver: str, order: int, steps: tuple[int, ...]) -> None:
     import jax
     from fairlap.bench_models.initial_value_problems.jax_model import Implementation
 
-    rates = Implementation(SPEC).rates()
     implicit = solver.startswith("Kvaerno")
     roots = {"root_finder": optimistix.Newton(rtol=1e-10, atol=1e-11)} if implicit else {}
     method = getattr(diffrax, solver)(**roots)
 
     def solve(length: float) -> npt.NDArray[np.float64]:
-        found = jax.jit(in_diffrax.solve_with(BODY, rates, method, 1, length))(START, START, ANY, ANY)
+        found = jax.jit(in_diffrax.solve_with(BODY, Implementation(SPEC).rates, method, 1, length))(
+            {}, START, START, ANY, ANY
+        )
         end: npt.NDArray[np.float64] = np.asarray(found.end[0])
         return end
 

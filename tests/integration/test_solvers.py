@@ -91,7 +91,9 @@ def test_a_solver_that_does_other_work_is_out(monkeypatch: pytest.MonkeyPatch, t
     }
 
 
-@pytest.mark.parametrize("problem", ["arenstorf", "brusselator_2d", "heat_2d", "robertson", "van_der_pol"])
+@pytest.mark.parametrize(
+    "problem", ["arenstorf", "brusselator_2d", "heat_2d", "neural_ode", "robertson", "three_bodies", "van_der_pol"]
+)
 def test_every_problem_comes_to_the_error_with_scipy(problem: str) -> None:
     processes, _ = raced("scipy", problem, "1e-5", ("1e-2", "1e-4", "1e-06", "1e-08", "1e-10", "1e-12"))
     curve = processes["scipy"].work_precision
@@ -114,6 +116,62 @@ def test_a_library_solves_single_items_and_batches(library: str, module: str) ->
         assert curve.time_ns is not None
         assert curve.errors == sorted(curve.errors, reverse=True)
         assert all(point.steps and point.steps > 10 for point in curve.points)
+
+
+@pytest.mark.parametrize("library", ["diffrax", "torchdiffeq"])
+@pytest.mark.parametrize("way", ["direct", "adjoint"])
+def test_gradients_through_a_library_come_to_those_of_the_reference(library: str, way: str) -> None:
+    """By the initial values and by the weights, of single items and of batches."""
+    pytest.importorskip(library, reason="`make test-slow` installs it and runs this")
+    name = f"{library}:gradient={way}"
+    for batch in (1, 3):
+        processes, _ = raced(name, "neural_ode", "1e-6", ("1e-4", "1e-6", "1e-9"), mode="solve-grad", batch=batch)
+        process = processes[name]
+        assert process.outcome == "finished", process.message
+        assert process.in_force["gradient"] == way
+        curve = process.work_precision
+        assert curve is not None
+        assert curve.errors == sorted(curve.errors, reverse=True)
+        assert curve.errors[-1] < 1e-7
+        assert curve.time_ns is not None
+        assert all(point.steps and point.steps > 3 for point in curve.points)
+
+
+def test_a_library_without_gradients_says_so() -> None:
+    processes, _ = raced("scipy", "neural_ode", mode="solve-grad")
+    assert (processes["scipy"].outcome, processes["scipy"].work_precision) == ("unsupported", None)
+
+
+def test_evaluations_of_diffrax_are_those_that_its_solver_makes() -> None:
+    pytest.importorskip("diffrax", reason="`make test-slow` installs it and runs this")
+    import jax
+    import numpy as np
+    from diffrax import Bosh3, Dopri5, Heun, Kvaerno5, Tsit5
+    from fairlap.bench_models.initial_value_problems.jax_model import Implementation
+    from fairlap.bench_models.lorenz import spec
+    from fairlap.frameworks.solvers.diffrax import solve_with
+
+    made = []
+
+    def counted(weights: Any) -> Any:
+        rates = Implementation(spec).rates(weights)
+
+        def counting(time: Any, state: Any) -> Any:
+            jax.debug.callback(lambda: made.append(1))
+            return rates(time, state)
+
+        return counting
+
+    start = np.ones((1, 3))
+    with jax.enable_x64(True):
+        for solver in (Tsit5(), Dopri5(), Bosh3(), Heun()):
+            made.clear()
+            solve = jax.jit(solve_with(spec.PROBLEM, counted, solver, 1))
+            found = jax.block_until_ready(solve({}, start, start, 1e-5, 1e-5))
+            jax.effects_barrier()
+            assert found.evaluations == len(made) - 1, type(solver)  # one more at the drawn state
+        implicit = solve_with(spec.PROBLEM, Implementation(spec).rates, Kvaerno5(), 1)
+        assert jax.eval_shape(implicit, {}, start, start, 1e-5, 1e-5).evaluations is None
 
 
 def test_diffrax_takes_its_stiff_solver_where_a_problem_is_stiff() -> None:

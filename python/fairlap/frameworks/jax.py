@@ -23,6 +23,12 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.devices.jax_on_device import on_device
 from fairlap.frameworks.adapter_parts.devices.missing_device import missing_device
+from fairlap.frameworks.adapter_parts.differentiated import (
+    DIRECTION,
+    DIRECTIONS,
+    direction_in_force,
+    implementation_of,
+)
 from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
 from fairlap.frameworks.adapter_parts.jax_settings import cache_in_force, environment_for
 from fairlap.frameworks.adapter_parts.losses.jax_losses import loss_of_batch, loss_with
@@ -48,6 +54,7 @@ from fairlap.frameworks.contract import (
     Phase,
     Settings,
     TrainingState,
+    Unsupported,
     device_number,
     refuse_what_is_unknown,
 )
@@ -55,6 +62,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import DERIVATIVES
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
@@ -68,7 +76,7 @@ class Jax(Framework):
     packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2", "optax==0.2.8")}
     module = "jax"
     devices = ("cpu", "cuda")
-    modes = ("infer", "grad", "train")
+    modes = ("infer", "grad", "train", *DERIVATIVES)
     generates = True
     precisions = ("fp32", "fp16", "bf16", "tf32")
     no_precision: ClassVar = {
@@ -79,6 +87,8 @@ class Jax(Framework):
         "async_dispatch": ("on", "off"),
         "ynnpack": ("on", "off"),  # what XLA calls for products, in XNNPACK's place
         "vector_width": ("128", "256", "512"),
+        "jit": ("on", "off"),
+        DIRECTION: DIRECTIONS,
     }
     tunable: ClassVar = {"async_dispatch": ("off",), "vector_width": ("512",), "ynnpack": ("off",)}
     tunable_on: ClassVar = {"cuda": {}}
@@ -91,6 +101,7 @@ class Jax(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
+        _require_compiled(work, wanted)
         with phase("import"):
             import jax
         if "async_dispatch" in wanted.options:  # before the client of the CPU is made
@@ -103,7 +114,7 @@ class Jax(Framework):
         if wanted.device != "cpu" and work.precision in _PRODUCTS:  # otherwise it would multiply in TF32
             jax.config.update("jax_default_matmul_precision", _PRODUCTS[work.precision])
         self._version = str(jax.__version__)
-        model = work.implementation("jax")
+        model = implementation_of(work, wanted, "jax")
         with phase("build"):
             leaves, tree = jax.tree.flatten(put(model.params(work.weights), work))
             inputs = put(dict(work.inputs), work)
@@ -117,11 +128,8 @@ class Jax(Framework):
         if work.spec.continuation:
             return _generating(work, wanted, model, tree, leaves, canonical, phase)
         function, arguments, answers = _CALLED[work.mode](work, model, tree, leaves, canonical)
-        step, slots = jax.jit(function), SlotViews(work)
-        with phase("lower"):
-            lowered = step.lower(*arguments, inputs)
-        with phase("compile"):
-            compiled = lowered.compile()  # kept by JAX: the step finds it, and its own way in is 1 us shorter
+        slots = SlotViews(work)
+        step, compiled = _compiled(function, (*arguments, inputs), wanted, phase)
 
         def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
             return partial(step, *arguments, in_types(put(dict(arrays), work), types))
@@ -141,11 +149,16 @@ class Jax(Framework):
             done=jax.block_until_ready,
             outputs=answers,
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
-            in_force=_in_force(leaves, wanted) | _ynnpack(compiled, wanted),
+            in_force=_in_force(leaves, wanted)
+            | _ynnpack(compiled, wanted)
+            | direction_in_force(model, work)
+            | ({"jit": "off"} if compiled is None else {}),
             no_memory_because="JAX keeps no statistics of memory on the CPU",
             fed=fed_to(lambda arrays: step(*arguments, arrays), slots, wanted.device),
             profiler=Profiler("jax.profiler", _record),
-            compilation=lambda: _compilation(step, lambda: step.lower(*arguments, put(dict(work.inputs), work)), bind),
+            compilation=None
+            if compiled is None
+            else lambda: _compilation(step, lambda: step.lower(*arguments, put(dict(work.inputs), work)), bind),
             **({} if wanted.device == "cpu" else on_device(device)),
         )
 
@@ -186,7 +199,7 @@ def _differentiated(
     return jax.value_and_grad(loss), (learnt, fixed, put(work.labels, work)), answers
 
 
-_CALLED = {"infer": _inferring, "grad": _differentiated}
+_CALLED = {"infer": _inferring, "grad": _differentiated, **dict.fromkeys(DERIVATIVES, _inferring)}
 
 
 def _generating(
@@ -212,6 +225,26 @@ def _generating(
         profiler=Profiler("jax.profiler", _record),
         **({} if wanted.device == "cpu" else on_device(_device(wanted.device))),
     )
+
+
+def _require_compiled(work: Workload, wanted: Settings) -> None:
+    if wanted.options.get("jit") == "off" and (work.training is not None or work.spec.continuation):
+        raise Unsupported("jax:jit=off is for calls alone: steps of training and answers are compiled")
+
+
+def _compiled(
+    function: Callable[..., Any], arguments: tuple[Any, ...], wanted: Settings, phase: Phase
+) -> tuple[Any, Any]:
+    """Return what to call, and what was compiled; None where each operation runs by itself."""
+    import jax
+
+    if wanted.options.get("jit") == "off":
+        return function, None
+    step = jax.jit(function)
+    with phase("lower"):
+        lowered = step.lower(*arguments)
+    with phase("compile"):
+        return step, lowered.compile()  # kept by JAX: the step finds it, and its own way in is 1 us shorter
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
@@ -301,7 +334,7 @@ def _compilation(jitted: Any, lowered: Callable[[], Any], bind: Callable[..., Ca
 
 def _ynnpack(compiled: Any, wanted: Settings) -> dict[str, str]:
     """Read from what was compiled, which is long, so only where it was asked for."""
-    if "ynnpack" not in wanted.options:
+    if "ynnpack" not in wanted.options or compiled is None:
         return {}
     return {"ynnpack": "on" if "ynn_fusion" in compiled.as_text() else "off"}
 

@@ -19,6 +19,12 @@ from fairlap.frameworks.adapter_parts.answers import (
     weights_of_tensors,
 )
 from fairlap.frameworks.adapter_parts.devices.tensorflow_on_device import on_device, prepare_device
+from fairlap.frameworks.adapter_parts.differentiated import (
+    DIRECTION,
+    DIRECTIONS,
+    direction_in_force,
+    implementation_of,
+)
 from fairlap.frameworks.adapter_parts.losses.tensorflow_losses import loss_of_batch, loss_of_labelled, with_gradients
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
@@ -41,6 +47,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import DERIVATIVES
 from fairlap.models.workload import Workload
 
 _ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
@@ -53,12 +60,12 @@ class TensorFlow(Framework):
     packages_on: ClassVar = {"cuda": ("tensorflow[and-cuda]==2.21.0",)}
     module = "tensorflow"
     variants = ("", "graph", "xla")
-    options: ClassVar = {"onednn": ("on", "off"), "interop_threads": ()}
+    options: ClassVar = {"onednn": ("on", "off"), "interop_threads": (), DIRECTION: DIRECTIONS}
     tunable: ClassVar = {"variant": ("graph", "xla", "graph:interop_threads={threads}"), "onednn": ("off",)}
     tunable_on: ClassVar = {"cuda": {"variant": ("graph", "xla")}}
     not_tuned: ClassVar = {"memory_format": "TensorFlow's convolutions on the CPU know one, channels last"}
     devices = ("cpu", "cuda")
-    modes = ("infer", "grad", "train")
+    modes = ("infer", "grad", "train", *DERIVATIVES)
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
     no_precision: ClassVar = {"int8": "it quantizes for LiteRT only: race litert"}
@@ -99,7 +106,7 @@ class TensorFlow(Framework):
         if work.precision == "autocast":
             tf.config.optimizer.set_experimental_options({"auto_mixed_precision_onednn_bfloat16": True})
         strategy = _strategy(work, wanted, phase)
-        implementation = work.implementation("tensorflow")
+        implementation = implementation_of(work, wanted, "tensorflow")
         with phase("build"):
             model = implementation.build(work.weights, getattr(tf, TYPES.get(work.precision, "float32")))
         if work.spec.continuation:
@@ -118,7 +125,7 @@ class TensorFlow(Framework):
                 if training is not None:
                     training.reset()
 
-        in_force = _in_force(model, wanted)
+        in_force = _in_force(model, wanted) | direction_in_force(implementation, work)
         if work.precision == "autocast":
             in_force |= {"autocast": f"{narrow} operations in bfloat16"} | ({"precision": "autocast"} if narrow else {})
         return Contestant(
@@ -190,6 +197,7 @@ Step = tuple[Callable[..., Any], Any]
 """What a mode calls, and what is trained by it."""
 
 _STEPS = {"infer": _inferring, "grad": _differentiated, "train": _trained}
+_STEPS |= dict.fromkeys(DERIVATIVES, _inferring)
 
 
 def _strategy(work: Workload, wanted: Settings, phase: Phase) -> Any:

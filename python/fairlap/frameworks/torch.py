@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +18,12 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.devices.torch_graphs import GRAPH, GraphedCalls
 from fairlap.frameworks.adapter_parts.devices.torch_on_device import on_device, prepare_device
+from fairlap.frameworks.adapter_parts.differentiated import (
+    DIRECTION,
+    DIRECTIONS,
+    direction_in_force,
+    implementation_of,
+)
 from fairlap.frameworks.adapter_parts.losses.torch_losses import loss_and_gradients, loss_of_batch, loss_with
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
 from fairlap.frameworks.adapter_parts.ranks.torch_ranks import FSDP, join, shared, undivided
@@ -55,6 +62,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import DERIVATIVES
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 
@@ -74,6 +82,7 @@ class Torch(Framework):
         "memory_format": ("contiguous", "channels_last"),
         "onednn": ("on", "off"),
         "interop_threads": (),
+        DIRECTION: DIRECTIONS,
     }
     options_of: ClassVar = {"compile": {"mode": (), "freezing": ("on", "off")}}
     tunable: ClassVar = {
@@ -88,7 +97,7 @@ class Torch(Framework):
     }
     devices = ("cpu", "cuda")
     devices_of: ClassVar = {GRAPH: ("cuda",)}
-    modes = ("infer", "grad", "train")
+    modes = ("infer", "grad", "train", *DERIVATIVES)
     modes_of: ClassVar = {FSDP: ("train",), GRAPH: ("infer",)}  # what FSDP divides is kept from step to step
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
@@ -117,6 +126,7 @@ class Torch(Framework):
         put_in_force(wanted)
         self._version = str(torch.__version__)
         prepared = {"infer": self._inferring, "grad": self._differentiated, "train": self._training}
+        prepared |= dict.fromkeys(DERIVATIVES, self._of_function)
         return prepared[work.mode](work, wanted, phase)
 
     def _inferring(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
@@ -131,6 +141,14 @@ class Torch(Framework):
         if work.spec.continuation:
             return self._generating(work, wanted, model, phase)
         return self._called(work, wanted, model, phase, lambda held: held, lambda _model, bound: bound, outputs_of)
+
+    def _of_function(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        """Prepare a derivative, which inference mode would keep from being taken."""
+        with phase("build"):
+            model = _built(work, wanted, slopes=False)
+        found = self._called(work, wanted, model, phase, lambda held: held, lambda _model, bound: bound, outputs_of)
+        direction = direction_in_force(implementation_of(work, wanted, "torch"), work)
+        return replace(found, in_force={**found.in_force, **direction})
 
     def _differentiated(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         self._begin_autocast(work, wanted)
@@ -332,7 +350,7 @@ def _sloped(work: Workload, model: Any, bound: Callable[[], Any]) -> Callable[[]
 def _built(work: Workload, wanted: Settings, *, slopes: bool = True) -> Any:
     import torch
 
-    implementation = work.implementation("torch")
+    implementation = implementation_of(work, wanted, "torch")
     model = implementation.build(work.weights).requires_grad_(slopes).to(wanted.device)
     fixed = {weight.name for weight in work.spec.weights if not weight.trained}
     for name, parameter in model.named_parameters() if fixed else ():

@@ -19,11 +19,16 @@ class ModeFacts:
     gives_outputs: bool = True  # those of the model
     first_answer: str = "inference"
     trains: bool = False  # by the optimizer of the work
+    differentiates: bool = False  # a function: its call is a derivative, without a loss
 
+
+DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian")
 
 MODES: Mapping[Mode, ModeFacts] = {
     "infer": ModeFacts(),
     "grad": ModeFacts(inferences=3, fewest_inferences=2, is_fed=False, gives_outputs=False, first_answer="gradient"),
     "train": ModeFacts(inferences=3, fewest_inferences=2, batches_have_labels=True, gives_outputs=False, trains=True),
     "solve": ModeFacts(is_fed=False),
+    "solve-grad": ModeFacts(is_fed=False, first_answer="gradient"),
+    **dict.fromkeys(DERIVATIVES, ModeFacts(is_fed=False, differentiates=True)),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
@@ -123,6 +123,14 @@ UNIT_ROUNDOFF_OF_TYPE: Mapping[str, float] = {
 
 
 @dataclass(frozen=True)
+class Interface:
+    """The inputs and outputs of a model in one mode."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
 class Spec:
     """One model. Everything else about it (weights, inputs, hashes, tolerances) is derived from here."""
 
@@ -150,6 +158,14 @@ class Spec:
     # Elements of its weights that a call reads at least, where that is not all of them. Not in its text, which names
     # the files of weights and inputs: those are the same.
     read_weights: int | None = field(default=None, repr=False)
+
+    # In modes whose calls have others than its ``inputs`` and ``outputs``. Not in its text: ``in_mode`` has them there.
+    interfaces: Mapping[Mode, Interface] = field(default_factory=dict, repr=False)
+
+    def in_mode(self, mode: Mode) -> Spec:
+        """With the inputs and outputs that its calls have there."""
+        found = self.interfaces.get(mode)
+        return self if found is None else replace(self, inputs=found.inputs, outputs=found.outputs)
 
     def tolerance(self, precision: Precision) -> Tolerance:
         """Find the spec's own tolerance; else that of bfloat16, as much narrower as the precision rounds less.

@@ -46,10 +46,16 @@ class Workload:
         found = implementation_for(self.package, framework, self.batch)
         if hasattr(found, "hold_in"):
             found.hold_in(self.precision)
-        return found
+        return self._differentiated(found)
 
     def why_not_in(self, framework: str, implementation: str) -> str:
         return why_not_at(self.package, framework, implementation)
 
     def implementation_of_reference(self) -> Any:
-        return reference_at(self.package)
+        return self._differentiated(reference_at(self.package))
+
+    def _differentiated(self, implementation: Any) -> Any:
+        """Let one of a function compute the derivative of the mode."""
+        if hasattr(implementation, "differentiate"):
+            implementation.differentiate(self.mode)
+        return implementation

@@ -18,7 +18,7 @@ from fairlap.race.planning.plan import DATA_SEEDS, Plan
 from fairlap.request.fields.source import Source
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import RaceOptions, RaceRequest
-from fairlap.request.work import Mode, Work
+from fairlap.request.work import Mode, Precision, Work
 from fairlap.scenarios.contract import Scenario, scenarios
 from fairlap.worker.protocol import Prepare
 
@@ -30,6 +30,7 @@ class RaceSide:
 
     title: ClassVar[str] = ""  # in messages: an option, or words
     mode: ClassVar[Mode] = "infer"  # of its calls
+    precision: ClassVar[Precision] = "fp32"  # of its calls, where none is asked for
     batch: ClassVar[int | None] = None  # the usual one; the model's own by default
     scores: ClassVar[bool] = False  # whether it computes metrics of built-in models
 
@@ -104,6 +105,11 @@ def sides_not_asked(asked: RaceRequest | Plan) -> tuple[RaceSide, ...]:
 def mode_asked(request: RaceRequest) -> Mode:
     """Give the mode of what the request asks for, where it leaves that open."""
     return next((each.mode for each in sides_asked(request)), RaceSide.mode)
+
+
+def precision_asked(request: RaceRequest) -> Precision:
+    """Give the precision of what the request asks for, where it leaves that open."""
+    return next((each.precision for each in sides_asked(request)), RaceSide.precision)
 
 
 def data_seeds_of(request: RaceRequest) -> tuple[int, ...]:

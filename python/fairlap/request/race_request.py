@@ -117,7 +117,8 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
     mode: Annotated[
-        Mode | _Some[Mode], _about("Inference, the loss and its gradients, steps of training, or solving.")
+        Mode | _Some[Mode],
+        _about("Inference, the loss and its gradients, steps of training, or solving, with gradients in solve-grad."),
     ] = "infer"
     optimizer: Annotated[
         str | None, _about('In mode train: "sgd:lr=0.01,momentum=0.9" or "adamw:lr=0.001"; the model\'s by default.')
@@ -158,7 +159,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         bool,
         _about("With to_score: each contestant answers the held-out items after each epoch, and that time counts too."),
     ] = False
-    precision: Annotated[Precision | _Some[Precision], _about("The precision of the computation.")] = "fp32"
+    precision: Annotated[
+        Precision | _Some[Precision] | None,
+        _about("The precision of the computation; fp32 by default, and fp64 where equations are solved."),
+    ] = None
     across_precisions: Annotated[
         bool, _about("Rank contestants of all these precisions together, each contestant once in each.")
     ] = False

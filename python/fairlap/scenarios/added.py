@@ -53,13 +53,14 @@ class JudgedBefore:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart of the page. Its points have ``contestant``, ``conditions`` and ``work`` beside what is read."""
+    """A chart of the page. Its points have ``contestant``, ``conditions``, ``work_id`` and ``work``, its label."""
 
     key: str
     title: str
     note: str  # how to read it
     points: Callable[[ProcessResult], Iterable[Mapping[str, float | str]]]
     spec: Callable[[], dict[str, Any]]  # Vega-Lite, without data
+    over_works: bool = False  # of all works together, rather than of each
 
     @property
     def table(self) -> str:

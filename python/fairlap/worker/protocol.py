@@ -23,7 +23,6 @@ from fairlap.scenarios.file_to_answer.stage_messages import ItemSeen, ItemsMeasu
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.mixed_sizes.mix_messages import MeasureMix, MixMeasured, SeeSize, SizeSeen
 from fairlap.scenarios.ranks.ranks_messages import (
     CollectiveTimed,
     PrepareCollectives,
@@ -32,6 +31,7 @@ from fairlap.scenarios.ranks.ranks_messages import (
     SteppedAlone,
     TimeCollective,
 )
+from fairlap.scenarios.rotated.rotated_messages import MeasureMix, MixMeasured, SeeSize, SizeSeen
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured, ProfileCalls, Profiled
 

@@ -26,7 +26,7 @@ def workload_of(request: Prepare) -> tuple[Workload, list[Arrays]]:
     if request.free_sizes:
         spec = spec_with(request.workload, request.free_sizes)
     else:
-        spec = spec_at(request.workload, request.sizes)
+        spec = spec_at(request.workload, request.sizes).in_mode(request.mode)
     weights = safetensors.read(Path(request.weights))
     names = [tensor.name for tensor in spec.inputs]
     batches_have_labels = MODES[request.mode].batches_have_labels

@@ -23,15 +23,17 @@ from itertools import groupby
 from pathlib import Path
 
 from .case import BY_HAND, Case
-from .cases import CASES
+from .cases import CASES, STARTS_FILE
 from .pairs import Pair, agreements_of, pairs_of
 from .table import as_table
 
 
 def write_models(folder: Path) -> None:
-    """Write the files of ONNX Runtime: the graphs that fairlap races."""
-    from fairlap.models.draw import draw_weights
+    """Write the files of ONNX Runtime: the graphs that fairlap races. And the initial values that it solves from."""
+    import numpy as np
+    from fairlap.models.draw import draw_inputs, draw_weights
     from fairlap.models.registry import find, implementation_at
+    from fairlap.race.equal_work.material_sources import seeds_of_inputs
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, batch, file in (
@@ -42,6 +44,9 @@ def write_models(folder: Path) -> None:
         model = find(name)
         graph = implementation_at(model.package, "onnx").build(draw_weights(model.spec, 0), batch)
         (folder / file).write_bytes(graph.SerializeToString())
+    lorenz = find("lorenz").spec
+    moved = [draw_inputs(lorenz, 1, seed)["change"] for seed in list(seeds_of_inputs(0).values())[:2]]
+    np.save(folder / STARTS_FILE, 1 + np.concatenate(moved))  # it starts from 1, 1, 1
 
 
 def write_files(folder: Path, names: Sequence[str]) -> None:

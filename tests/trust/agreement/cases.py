@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import defaultdict
 from collections.abc import Mapping
+from statistics import median
 
-from .case import BY_HAND, FILES, STEPS, TRAINING, Case, LoopTurns, Row, mean_of, median_of, value
+import numpy as np
+
+from .case import BY_HAND, FILES, STEPS, TRAINING, Case, LoopTurns, Row, all_of, mean_of, median_of, value
 from .cases_of_users import CASES_OF_USERS
 
 SERVED_WITHIN_MS = 20
+SOLVED_TO = 1e-6
+STARTS_FILE = "lorenz.npy"
 
 
 def middle_rate(row: Row) -> Mapping[str, float]:
@@ -27,6 +33,39 @@ def steps_of(turns: LoopTurns, row: Row) -> float:
 def at_middle_rate(turns: LoopTurns, row: Row) -> float:
     rate_per_s = middle_rate(row)["rate_per_s"]
     return median_of([turn for turn in turns if turn.given == [rate_per_s]], row)
+
+
+def time_to_error(turns: LoopTurns, row: Row) -> float:
+    """Read off the line through the logarithms of the errors and of the medians of the times, by tolerance."""
+    flat = all_of(turns)
+    times, errors = defaultdict[float, list[float]](list), {}
+    for tolerance, error, time_ns in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+        errors[tolerance] = error
+        times[tolerance].append(time_ns)
+    tightest_first = sorted(times)
+    assert errors[tightest_first[0]] < SOLVED_TO < errors[tightest_first[-1]]
+    places = [math.log(errors[each]) for each in tightest_first]
+    return float(
+        np.exp(np.interp(math.log(SOLVED_TO), places, [math.log(median(times[each])) for each in tightest_first]))
+    )
+
+
+def solving(contestant: str, loop: str, needs: str = "") -> Case:
+    return Case(
+        f"solving with {contestant.partition(':')[0]}",
+        (
+            *("compare", "lorenz", "--mode", "solve", "--error", f"{SOLVED_TO:g}"),
+            *("--tolerances", "1e-6,1e-8,1e-10", "--seconds", "2"),
+        ),
+        value("judged"),
+        contestants=(contestant,),
+        turn_of="steps",
+        by_hand_figure=time_to_error,
+        loop="solving.py",
+        arguments=(loop, f"{FILES}/{STARTS_FILE}"),
+        threads=(1,),
+        needs=needs,
+    )
 
 
 def untrusted(function: str, allowed: float) -> Case:
@@ -155,6 +194,8 @@ CASES = (
         threads=(1,),
         writes="photos",
     ),
+    solving("scipy:LSODA", "with_scipy"),
+    solving("diffrax", "with_diffrax", "diffrax"),
     *CASES_OF_USERS,
     untrusted("one_us", math.inf),
     untrusted("fifty_us", 0.03),

@@ -37,6 +37,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "where": lambda a, b: np.where(MASK, a, b),
     "where with a constant": lambda a, _: np.where(MASK, a, -1.0),
     "product of matrices": lambda a, b: a @ b.T,
+    "roll": lambda a, _: np.roll(a, 1, -1) * a,
     "product of stacks": lambda a, b: np.stack([a, b]) @ b.T,
     "product with a vector": lambda a, b: a @ b[0],
     "product of a vector": lambda a, b: a[0] @ b.T,

@@ -16,6 +16,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.run import Run
 from fairlap.render.charts.charts_of_run import charts_of
@@ -113,6 +114,9 @@ def test_a_race_of_solvers_is_planned_in_float64_and_planned_again_by_its_own_co
     "options",
     [
         {"precision": "bf16"},
+        {"precision": "fp32"},
+        {"precision": ("fp32", "fp64")},
+        {"mode": "solve-grad", "models": ("robertson",)},
         {"mode": ("solve", "infer")},
         {"shapes": ("x:1",)},
         {"device": "cuda"},
@@ -132,6 +136,17 @@ def test_a_race_of_solvers_is_planned_in_float64_and_planned_again_by_its_own_co
 def test_what_cannot_be_solved_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         plan_of(asked(**options))
+
+
+def test_another_precision_is_refused_with_a_code_and_not_ignored() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        plan_of(asked(precision="fp32"))
+    assert refused.value.code == "E_PRECISION"
+
+
+def test_the_usual_precision_of_models_is_what_it_was() -> None:
+    [work] = plan_of(asked(models=("mlp",), contestants=Contestants("torch"), mode="infer")).works
+    assert work.precision == "fp32"
 
 
 def results_with(*curves: WorkPrecision) -> Any:
@@ -238,3 +253,48 @@ def test_a_timed_call_that_is_far_worse_than_others_is_disqualified(run: SolveRu
     with pytest.raises(OtherWork) as wrong:
         run.hold_drawn(0, "unseen-1", answer(run, "unseen-1", 1e-2), result(), "a timed call")
     assert wrong.value.code == "E_OUTPUT"
+
+
+@pytest.fixture
+def gradient_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SolveRun:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    at_end = {which: np.full((1, 3), place + 1.0) for place, which in enumerate(("inputs", "changed"))}
+    monkeypatch.setattr(
+        Materials,
+        "reference",
+        lambda _self, which: {
+            END: at_end[which],
+            RATES: at_end[which],
+            "loss": np.array(1.0),
+            "grad/start": at_end[which],
+        },
+    )
+    work = Work("lorenz", 1, "solve-grad", "fp64")
+    plan = small_plan("torchdiffeq", work, scenario_settings={"tolerances": "1e-3,1e-6"})
+    return SolveRun(plan, plan.blocks[0], materials_for(work, 0), tmp_path, plan.contestants[0])
+
+
+def test_the_error_of_a_gradient_counts_where_it_is_larger_than_that_of_the_end(gradient_run: SolveRun) -> None:
+    found = result()
+    right = {which: answer(gradient_run, which, 2e-6) for which in ("inputs", "changed")}
+    for which in right:
+        slopes = gradient_run._materials.reference(which)
+        right[which] = {**right[which], "grad/start": slopes["grad/start"] * (1 + 3e-5), "loss": slopes["loss"]}
+    gradient_run.hold_seen(1, right, found)
+    gradient_run.record(found)
+    assert found.work_precision is not None
+    assert found.work_precision.points[1].error == pytest.approx(3e-5)
+    lacking = {
+        which: {name: each for name, each in got.items() if name != "grad/start"} for which, got in right.items()
+    }
+    with pytest.raises(OtherWork) as wrong:
+        gradient_run.hold_seen(1, lacking, found)
+    assert wrong.value.code == "E_GRADIENT"
+
+
+def test_a_gradient_is_ranked_as_such() -> None:
+    plan = plan_of(asked(mode="solve-grad", contestants=Contestants("torchdiffeq,torchdiffeq:gradient=adjoint")))
+    assert [work.mode for work in plan.works] == ["solve-grad"]
+    assert (
+        plan.scenarios[0].judge(plan, plan.works[0], {}, ()).judged.by == "time to an error of 1e-06 with the gradient"
+    )

@@ -1,20 +1,30 @@
-"""Diffrax in JAX, compiled ahead of time: ``diffrax`` is Tsit5, or Kvaerno5 where the problem is stiff."""
+"""Diffrax in JAX, compiled ahead of time: ``diffrax`` is Tsit5, or Kvaerno5 where the problem is stiff.
+
+A gradient goes back through the steps, some of which are taken again from checkpoints, or with ``gradient=adjoint``
+through a second solve (``BacksolveAdjoint``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from fairlap.bench_models.initial_value_problems.problem import Problem
+from fairlap.bench_models.initial_value_problems.problem import BY_START, BY_WEIGHT, Problem
 from fairlap.frameworks.adapter_parts.jax_settings import cache_in_force, environment_for
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.contract import Contestant, Phase, Settings, refuse_what_is_unknown
 from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.frameworks.solvers.solver_library import (
+    ADJOINT,
+    DIRECT,
+    GRADIENT,
     MOST_STEPS,
     Solved,
     SolverLibrary,
+    float32_weights,
+    float64_weights,
+    gradient_asked,
     inputs_of,
     outputs_of,
     precision_of,
@@ -32,6 +42,8 @@ class Diffrax(SolverLibrary):
     implementation = "jax"
     variants = ("", "Tsit5", "Dopri5", "Dopri8", "Bosh3", "Heun", "Kvaerno3", "Kvaerno4", "Kvaerno5")
     recommended = ("Tsit5", "Kvaerno5")
+    modes = ("solve", "solve-grad")
+    options: ClassVar = {GRADIENT: (DIRECT, ADJOINT)}
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -39,6 +51,7 @@ class Diffrax(SolverLibrary):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
+        gradient = gradient_asked(work.mode, wanted)
         with phase("import"):
             import diffrax
             import jax
@@ -49,26 +62,30 @@ class Diffrax(SolverLibrary):
             problem = model.problem
             solver = self.solver_for(problem, wanted)
             method = getattr(diffrax, solver)()
-            step = jax.jit(solve_with(problem, model.rates(), method, work.batch))
+            way = diffrax.BacksolveAdjoint() if gradient == ADJOINT else diffrax.RecursiveCheckpointAdjoint()
+            solve = solve_with(problem, model.rates, method, work.batch, way=way)
+            step = jax.jit(with_gradient(problem, solve) if gradient else solve)
+            weights = jax.device_put(float64_weights(work.weights))
             arguments = arguments_of(problem, work.inputs)
         with phase("lower"):
-            lowered = step.lower(*arguments)
+            lowered = step.lower(weights, *arguments)
         with phase("compile"):
             lowered.compile()  # kept by JAX: the step finds it
 
         def bind(arrays: Arrays) -> Callable[[], Solved]:
-            return partial(step, *arguments_of(problem, arrays))
+            return partial(step, weights, *arguments_of(problem, arrays))
 
         pool = threads_named("tf_XLAEigen")
         return Contestant(
             bind=bind,
             done=jax.block_until_ready,
             outputs=outputs_of,
-            weights=dict,
+            weights=partial(float32_weights, weights),
             in_force={
                 **({"threads": str(pool)} if pool else {"threads_asked": str(wanted.threads)}),
                 "precision": precision_of(arguments[0]),
                 "solver": solver,
+                **({GRADIENT: gradient} if gradient else {}),
                 "jax": str(jax.__version__),
                 "x64": str(jax.config.values.get("jax_enable_x64")).lower(),
                 "compilation_cache": cache_in_force(jax.config.values.get("jax_compilation_cache_dir")),
@@ -91,16 +108,26 @@ def arguments_of(problem: Problem, arrays: Arrays) -> Arguments:
 
 
 def solve_with(
-    problem: Problem, rates: Callable[[Any, Any], Any], solver: Any, batch: int, step: float | None = None
+    problem: Problem,
+    rates: Callable[[Any], Callable[[Any, Any], Any]],
+    solver: Any,
+    batch: int,
+    step: float | None = None,
+    way: Any = None,
 ) -> Callable[..., Solved]:
-    """Make the function to compile. With a ``step`` all steps have this length."""
+    """Make the function to compile, whose first argument are the weights. With a ``step`` all have this length.
+
+    ``rates`` takes the weights. ``way`` is how a gradient of it would be taken.
+    """
     import diffrax
     import jax
 
-    terms = diffrax.ODETerm(lambda time, state, _: rates(time, state))
+    terms = diffrax.ODETerm(lambda time, state, weights: rates(weights)(time, state))
     fixed = None if step is None else diffrax.ConstantStepSize()
+    way = way or diffrax.RecursiveCheckpointAdjoint()
+    tried = partial(evaluations_in, solver, chooses_first=step is None)
 
-    def of_item(start: Any, state: Any, relative: Any, absolute: Any) -> tuple[Any, Any, Any]:
+    def of_item(weights: Any, start: Any, state: Any, relative: Any, absolute: Any) -> tuple[Any, Any, Any, Any]:
         solution = diffrax.diffeqsolve(
             terms,
             solver,
@@ -108,19 +135,57 @@ def solve_with(
             problem.end_time,
             step,
             start,
+            weights,
             stepsize_controller=fixed or diffrax.PIDController(rtol=relative, atol=absolute),
             max_steps=MOST_STEPS,
             throw=False,
+            adjoint=way,
         )
         is_right = solution.result == diffrax.RESULTS.successful
         end = jax.numpy.where(is_right, solution.ys[-1], jax.numpy.nan)
-        return end, rates(problem.end_time, state), solution.stats["num_accepted_steps"]
+        return (
+            end,
+            rates(weights)(problem.end_time, state),
+            solution.stats["num_accepted_steps"],
+            tried(solution.stats["num_steps"]),
+        )
 
-    def of_batch(starts: Any, states: Any, relative: Any, absolute: Any) -> Solved:
+    def of_batch(weights: Any, starts: Any, states: Any, relative: Any, absolute: Any) -> Solved:
         if batch == 1:  # without what items that wait for each other cost
-            end, at_state, steps = of_item(starts[0], states[0], relative, absolute)
-            return Solved(end[None], at_state[None], steps)
-        found = jax.vmap(of_item, (0, 0, None, None))(starts, states, relative, absolute)
-        return Solved(found[0], found[1], jax.numpy.mean(found[2]))
+            end, at_state, steps, evaluations = of_item(weights, starts[0], states[0], relative, absolute)
+            return Solved(end[None], at_state[None], steps, evaluations)
+        found = jax.vmap(of_item, (None, 0, 0, None, None))(weights, starts, states, relative, absolute)
+        evaluations = None if found[3] is None else jax.numpy.mean(found[3])
+        return Solved(found[0], found[1], jax.numpy.mean(found[2]), evaluations)
+
+    return of_batch
+
+
+def evaluations_in(solver: Any, steps: Any, *, chooses_first: bool) -> Any:
+    """Of an explicit method, rejected steps included; None of an implicit one, which counts no iterations.
+
+    One whose last stage is the first of the next step evaluates one less. Choosing the first step takes two.
+    """
+    import diffrax
+
+    if not isinstance(solver, diffrax.AbstractERK):
+        return None
+    again = int(solver.tableau.fsal)
+    return steps * (solver.tableau.num_stages - again) + again + 2 * chooses_first
+
+
+def with_gradient(problem: Problem, solve: Callable[..., Solved]) -> Callable[..., Solved]:
+    import jax
+
+    def loss(weights: Any, starts: Any, *others: Any) -> tuple[Any, Solved]:
+        found = solve(weights, starts, *others)
+        return problem.loss(found.end, problem.flat_sizes), found
+
+    def of_batch(weights: Any, starts: Any, *others: Any) -> Solved:
+        of_loss = jax.value_and_grad(loss, (0, 1), has_aux=True)
+        (value, found), (by_weight, by_start) = of_loss(weights, starts, *others)
+        named = {BY_WEIGHT + name: each for name, each in by_weight.items()}
+        # Nothing counts the evaluations on the way back.
+        return Solved(found.end, found.rates, found.steps, None, value, {BY_START: by_start, **named})
 
     return of_batch

@@ -15,6 +15,8 @@ from fairlap.frameworks.solvers.solver_library import (
     Inputs,
     Solved,
     SolverLibrary,
+    float32_weights,
+    float64_weights,
     inputs_of,
     outputs_of,
     precision_of,
@@ -45,7 +47,8 @@ class SciPy(SolverLibrary):
         self._version = str(scipy.__version__)
         with phase("build"):
             model = work.implementation(self.implementation)
-            problem, rates = model.problem, model.rates()
+            weights = float64_weights(work.weights)
+            problem, rates = model.problem, model.rates(weights)
             solver = self.solver_for(problem, wanted)
 
         def bind(arrays: Arrays) -> Callable[[], Solved]:
@@ -55,7 +58,7 @@ class SciPy(SolverLibrary):
             bind=bind,
             done=None,
             outputs=outputs_of,
-            weights=dict,
+            weights=partial(float32_weights, weights),
             in_force={
                 "threads": f"{wanted.threads} requested, not readable",
                 "precision": precision_of(inputs_of(problem, work.inputs).start),

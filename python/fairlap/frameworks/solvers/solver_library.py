@@ -1,27 +1,42 @@
 """What adapters of libraries of solvers share: which solver one takes, and how an answer is read.
 
 A call solves the problem once and evaluates the rates once at a drawn state. It returns the end, these rates, and how
-many steps were accepted and evaluations made for an item; where the solver gave up, the end is not-a-number.
+many steps were accepted and evaluations made for an item; where the solver gave up, the end is not-a-number. In mode
+solve-grad it also returns the loss of the end and its gradient, which the option ``gradient`` takes in one of two ways.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.bench_models.initial_value_problems.problem import CHANGE, END, RATES, STATE, TOLERANCE, Problem
-from fairlap.frameworks.contract import Framework, Settings
+from fairlap.bench_models.initial_value_problems.problem import (
+    CHANGE,
+    END,
+    LOSS,
+    RATES,
+    SOLVE_GRAD,
+    STATE,
+    TOLERANCE,
+    Problem,
+)
+from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.models.arrays import Arrays
-from fairlap.request.work import PRECISIONS_OF_MODELS
+from fairlap.request.work import PRECISIONS_OF_MODELS, Mode
 
 STEPS, EVALUATIONS = "steps", "evaluations"
 """What an answer has besides the outputs of the model; the second is absent where nothing counts evaluations."""
 
 MOST_STEPS = 50_000
 """After which a solver gives up, where its library can be given a limit."""
+
+GRADIENT = "gradient"
+DIRECT, ADJOINT = "direct", "adjoint"
+"""Ways to a gradient: back through the steps of the solver, or by a second solve of the adjoint equations."""
 
 _PRECISIONS = {"float64": "fp64", "float32": "fp32"}
 
@@ -31,6 +46,8 @@ class Solved(NamedTuple):
     rates: Any
     steps: Any  # accepted, for an item: the mean over a batch
     evaluations: Any = None
+    loss: Any = None
+    gradients: Any = None  # by the names of the outputs
 
 
 @dataclass(frozen=True)
@@ -44,7 +61,7 @@ class Inputs:
 
 
 class SolverLibrary(Framework):
-    modes = ("solve",)
+    modes: ClassVar[tuple[str, ...]] = ("solve",)
     precisions = ("fp64",)
     no_precision: ClassVar = dict.fromkeys(PRECISIONS_OF_MODELS, "differential equations are solved in fp64 here")
     # Those that its documentation recommends: where a problem is not stiff, and where it is.
@@ -58,6 +75,24 @@ class SolverLibrary(Framework):
     @classmethod
     def solver_for(cls, problem: Problem, wanted: Settings) -> str:
         return wanted.variant or cls.recommended[problem.stiff]
+
+
+def gradient_asked(mode: Mode, wanted: Settings) -> str:
+    """Return how the gradient is taken; empty where there is none."""
+    if mode == SOLVE_GRAD:
+        return wanted.options.get(GRADIENT, DIRECT)
+    if GRADIENT in wanted.options:
+        raise Unsupported(f"{GRADIENT}={wanted.options[GRADIENT]} is for --mode {SOLVE_GRAD}")
+    return ""
+
+
+def float64_weights(weights: Arrays) -> dict[str, npt.NDArray[np.float64]]:
+    return {name: array.astype(np.float64) for name, array in weights.items()}
+
+
+def float32_weights(held: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float32]]:
+    """Read them back as they were given, which their float64 holds exactly."""
+    return {name: np.asarray(array, np.float32) for name, array in held.items()}
 
 
 def inputs_of(problem: Problem, arrays: Arrays) -> Inputs:
@@ -75,6 +110,8 @@ def outputs_of(result: Solved) -> dict[str, npt.NDArray[Any]]:
     found = {END: result.end, RATES: result.rates, STEPS: result.steps}
     if result.evaluations is not None:
         found[EVALUATIONS] = result.evaluations
+    if result.gradients is not None:
+        found |= {LOSS: result.loss, **result.gradients}
     return {name: np.asarray(value, np.float64) for name, value in found.items()}
 
 

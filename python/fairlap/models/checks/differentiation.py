@@ -281,6 +281,10 @@ def _stack(arrays: Sequence[Any], axis: int = 0) -> Traced:
     return Traced(np.stack([plain(each) for each in arrays], axis=axis), made_of)
 
 
+def _roll(array: Traced, shift: int, axis: int) -> Traced:
+    return Traced(np.roll(array.value, shift, axis), [(array, lambda gradient: np.roll(gradient, -shift, axis))])
+
+
 def _split(array: Traced, parts: int, axis: int = 0) -> list[Traced]:
     each = array.shape[axis] // parts
     place = axis % array.ndim
@@ -304,6 +308,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "einsum": _einsum,
     "concatenate": _concatenate,
     "stack": _stack,
+    "roll": _roll,
     "split": _split,
     "take_along_axis": _take_along_axis,
     "mean": Traced.mean,

@@ -152,6 +152,7 @@ class Opened:
     items: int | None = None  # in one call, where the sizes of inputs do not say
     continuation: str = ""  # as in ``Spec``
     read_weights: int | None = None  # as in ``Spec``
+    modes: tuple[Mode, ...] = ("infer",)  # of its calls, before a loss makes it differentiable
 
 
 class SourceKind(ABC):

@@ -89,7 +89,7 @@ def spec_of(source: Source, kind: str, found: Opened, exact: Outputs) -> Spec:
         gmacs_per_item=None if multiplied is None else multiplied / 1e9 / batch_of(found),
         published="counted in the model",
         uncounted=found.uncounted,
-        modes=("infer",),
+        modes=found.modes,
         precisions=found.precisions,
         default_batch=batch_of(found),
         continuation=found.continuation,

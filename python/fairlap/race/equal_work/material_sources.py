@@ -99,6 +99,7 @@ def _built_in(work: Work, data_seed: int) -> Materials:
     found = find(work.model, work.sizes)
     spec = spec_with(found.package, work.free_sizes) if work.free_sizes else found.spec
     require_offered(spec, work)
+    spec = spec.in_mode(work.mode)
     start = "" if work.start is None else f" {work.start.sha256}"
     key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}{start}".encode()).hexdigest()[:16]
     held = None

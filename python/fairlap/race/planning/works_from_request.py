@@ -25,7 +25,7 @@ from fairlap.race.operations import is_operation
 from fairlap.race.planning.callables_source import CODE as E_REFERENCE
 from fairlap.race.planning.callables_source import source_of_callables
 from fairlap.race.planning.scales import at_scales
-from fairlap.race.scenario_side import Offered, data_seeds_of, sides_asked
+from fairlap.race.scenario_side import Offered, data_seeds_of, precision_asked, sides_asked
 from fairlap.request.fields.loss import CODE as E_LOSS
 from fairlap.request.fields.loss import loss_in
 from fairlap.request.fields.scale import Scale
@@ -131,8 +131,9 @@ def modes_asked(request: RaceRequest) -> tuple[Mode, ...]:
 
 
 def precisions_asked(request: RaceRequest) -> tuple[Precision, ...]:
-    """Each once. Raises InvalidRequest for what no contestant could do."""
-    found = request.precision if isinstance(request.precision, tuple) else (request.precision,)
+    """Each once; by default the usual one of what is asked. Raises InvalidRequest for what no contestant could do."""
+    given = precision_asked(request) if request.precision is None else request.precision
+    found = given if isinstance(given, tuple) else (given,)
     if "tf32" in found and request.device == "cpu":
         raise InvalidRequest("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none: add --device cuda")
     if "int8" in found and "grad" in modes_asked(request):
@@ -171,7 +172,7 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         named = find(model)
         usual = next((side.batch for side in sides_asked(request) if side.batch), named.spec.default_batch)
         works = _combinations(request, named.spec.name, usual)
-        return _trained(request, named, [(work, named.spec) for work in works], notify)
+        return _trained(request, named, [(work, named.spec.in_mode(work.mode)) for work in works], notify)
     found: list[tuple[Work, Spec]] = []
     by_modes = _by_modes(request, sources)
     for source, _ in (each for each in by_modes if each[0].loss):  # first, since a loss is soon refused

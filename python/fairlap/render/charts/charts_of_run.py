@@ -12,7 +12,7 @@ from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.learning import learning
 from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
-from fairlap.render.charts.parts.chart import Chart, JudgedAxis, left_out
+from fairlap.render.charts.parts.chart import Chart, JudgedAxis, Scope, left_out
 from fairlap.render.charts.parts.chart_tables import group_of, pictures_of
 from fairlap.render.charts.parts.look import CONTESTANT_COLOURS, CONTESTANTS, LABEL
 from fairlap.render.charts.precision import time_against_error
@@ -77,7 +77,9 @@ def _added(picture: Picture) -> Chart:
         colour = part.get("encoding", {}).get("color", {})
         if colour.get("field") == "contestant":
             part["encoding"] = {**part["encoding"], "color": {**_COLOURS, **colour}}
-    return Chart(f"scenario-{picture.key}", picture.title, picture.note, (picture.table,), spec, keyed=True)
+    scope: Scope = "works" if picture.over_works else "work"
+    key = f"scenario-{picture.key}"
+    return Chart(key, picture.title, picture.note, (picture.table,), spec, scope=scope, keyed=True)
 
 
 def main_chart_of(charts: Sequence[Chart]) -> Chart:

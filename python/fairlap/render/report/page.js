@@ -33,6 +33,7 @@
   function wanted(record, scope, contestants) {
     if (record.contestant !== undefined && !contestants.has(record.contestant)) return false;
     const sameConditions = record.conditions === conditions.value;
+    if (scope === "works") return sameConditions;
     if (scope === "batches") return sameConditions && shown.groups[record.work_id] === shown.groups[work.value];
     return record.work_id === work.value && (scope === "both conditions" || sameConditions);
   }

@@ -16,6 +16,7 @@ from fairlap.suggestions import did_you_mean
 CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
 PREFIX_OF_CALLABLES = "callable:"  # then the reference of callables, module:function
+PREFIX_OF_DERIVATIVES = "derivative:"  # then the mode, and module:function
 CHECKOUT_VARIABLE = "FAIRLAP_CHECKOUT"  # of a process: the folder in which it finds module:function first
 _CODE = ".py"
 _CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -36,7 +37,7 @@ class Source(msgspec.Struct, frozen=True):
     """A file, a folder or ``module:function``. Equal sources with equal files are the same work."""
 
     text: str  # as the user wrote it
-    path: str  # an absolute path, hf: and one, module:function, or callable: and one of those
+    path: str  # an absolute path, hf: and one, module:function, or callable: or derivative:jvp: and one of those
     folder: str = ""  # the current folder, where modules and scripts of the user are found
     shapes: tuple[Shape, ...] = ()
     dims: tuple[tuple[str, int], ...] = ()

@@ -93,11 +93,11 @@ class Solving(Scenario):
     pictures = (_CURVES,)
 
     def is_asked(self, asked: Asked, work: Work) -> bool:
-        return work.mode == "solve"
+        return work.mode in ("solve", "solve-grad")
 
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
         error = error_asked(asked.scenario_settings)
-        by = f"time to an error of {error:g}"
+        by = f"time to an error of {error:g}" + " with the gradient" * (work.mode == "solve-grad")
         short = {name: why for name, own in processes.items() if (why := _why_short(own, error)) is not None}
         return Ruling(Judged(by, TIME_TO_ERROR, _time_ns, period="after_turns"), short, remark=by)
 

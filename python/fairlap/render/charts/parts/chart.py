@@ -15,8 +15,8 @@ from fairlap.render.charts.parts.look import CONTESTANT_COLOURS, CONTESTANTS, LA
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.contract import Unit, as_time_ns
 
-Scope = Literal["work", "both conditions", "batches"]
-"""What it draws: the chosen work under the chosen conditions, under both, or at all its batch sizes."""
+Scope = Literal["work", "both conditions", "batches", "works"]
+"""What it draws: the chosen work under the chosen conditions, under both, or at all its batch sizes; or all works."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _points(shown: Results, picture: Picture) -> Iterator[Record]:
         if picture in shown.run.plan.scenario(work_result.work).pictures:
             for process in result.finished:
                 for point in picture.points(process):
-                    yield {**point, **_key(work_result, result.contestant)}
+                    yield {**point, **_key(work_result, result.contestant), "work": work_result.work.label}
 
 
 def group_of(work: Work) -> str:

@@ -86,7 +86,7 @@ def picture(spec: dict[str, Any], *, png: bool) -> bytes:
 def write_charts(shown: Results, folder: Path) -> list[Path]:
     """Write every chart as SVG and PNG, for each work under the conditions of the verdict, and return the paths.
 
-    One over batches is written once for all of them.
+    One over batches is written once for all of them, and so is one over works.
     """
     vl_convert()  # raises where it is missing
     try:
@@ -102,11 +102,13 @@ def write_charts(shown: Results, folder: Path) -> list[Path]:
             over_batches = chart.scope == "batches" and len(groups[group_of(work)]) > 1
             if over_batches and work != groups[group_of(work)][0]:
                 continue
+            if chart.scope == "works" and work != shown.works()[0]:
+                continue
             spec = static_spec(chart, shown, work_result, tables)
             if spec is None:
                 continue
             svg = svg_of(spec)
-            whose = group_of(work) if over_batches else work.label
+            whose = group_of(work) if over_batches else "all works" if chart.scope == "works" else work.label
             stem = folder / f"{_file_name(whose)}-{chart.key}"
             for path, content in (
                 (stem.with_name(f"{stem.name}.svg"), svg.encode()),
@@ -152,6 +154,8 @@ def static_spec(
     if chart.scope == "batches":
         batches = ", ".join(f"{work.batch:,}" for work in sorted(in_group, key=lambda work: work.batch))
         subtitle = subtitle.replace(f" · batch {work_result.work.batch}", f" · batch {batches}", 1)
+    if chart.scope == "works":
+        subtitle = work_result.conditions
     title = {"text": chart.title, "subtitle": subtitle, "anchor": "start", "offset": 14}
     return spec | {
         "title": title,
@@ -164,6 +168,8 @@ def static_spec(
 def _wanted(record: Record, chart: Chart, work_result: WorkResult, works: set[str]) -> bool:
     if chart.scope == "batches":
         return record["work_id"] in works and bool(record["conditions"] == work_result.conditions)
+    if chart.scope == "works":
+        return bool(record["conditions"] == work_result.conditions)
     same_work = bool(record["work_id"] == work_result.work.id)
     return same_work and (chart.scope == "both conditions" or record["conditions"] == work_result.conditions)
 

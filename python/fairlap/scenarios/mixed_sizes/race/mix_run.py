@@ -17,8 +17,8 @@ from fairlap.request.fields.mix import Mix
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.mixed_sizes.mix_messages import CallsOfSize, MixFound
 from fairlap.scenarios.mixed_sizes.race.materials_of_sizes import materials_of_sizes
-from fairlap.scenarios.mixed_sizes.race.rotated_calls import RotatedCalls, require_different
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.rotated.race.rotated_calls import RotatedCalls, require_different
 
 WHEN = "at a size of the mix"
 """``AnswerError.when`` of an answer at one of the sizes."""

@@ -20,9 +20,9 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.padding import CODE, PaddedSize, Padding, Shapes
 from fairlap.request.work import Work
-from fairlap.scenarios.mixed_sizes.mix_messages import SETS
 from fairlap.scenarios.mixed_sizes.race.materials_of_sizes import works_of_sizes
 from fairlap.scenarios.mixed_sizes.race.padded_reference import PaddedReference, built_in_at, opened_at
+from fairlap.scenarios.rotated.rotated_messages import SETS
 from fairlap.worker.padded_calls import cut, grown
 
 _MOST_APART = 1e-6  # of the largest value of an answer, in float64

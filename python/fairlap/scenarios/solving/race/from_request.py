@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import msgspec
-
 from fairlap.errors import InvalidRequest
-from fairlap.models.registry import Model
 from fairlap.race.planning.works_from_request import modes_asked, precisions_asked
-from fairlap.race.scenario_side import Offered, RaceSide
+from fairlap.race.scenario_side import RaceSide
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.work import Mode, Work
+from fairlap.request.work import Mode
 from fairlap.scenarios.setting import E_SETTING
 from fairlap.scenarios.solving.settings import SETTINGS
 from fairlap.worker.process_options import process_options_in
 
 MODE: Mode = "solve"
+MODES: tuple[Mode, ...] = (MODE, "solve-grad")
 _OF_OTHER_WORKS = (
     *("load", "data", "generate", "shapes", "shapes_from", "dims", "inputs", "items", "before", "after", "ranges"),
     *("reference", "metric", "labels", "loss", "optimizer", "schedule", "start_from", "to_score", "train_on"),
@@ -27,18 +23,22 @@ _OF_OTHER_WORKS = (
 class SolvingFromRequest(RaceSide):
     title = f"--mode {MODE}"
     mode = MODE
+    precision = "fp64"  # tolerances below 1e-6 mean nothing in fp32
 
     def is_asked(self, request: RaceRequest) -> bool:
-        return MODE in modes_asked(request)
+        return not {*modes_asked(request)}.isdisjoint(MODES)
 
     def require(self, request: RaceRequest) -> None:
         for field in _OF_OTHER_WORKS:
             if getattr(request, field):
                 raise InvalidRequest(f"{self.title} solves built-in problems; leave out --{field.replace('_', '-')}")
-        if set(modes_asked(request)) != {MODE}:
-            raise InvalidRequest(f"{self.title} is raced alone; leave out the other modes")
-        if not {*precisions_asked(request)} <= {"fp32", "fp64"}:  # the first is what a request has by default
-            raise InvalidRequest(f"{self.title} solves in fp64; leave out --precision")
+        if not {*modes_asked(request)} <= {*MODES}:
+            raise InvalidRequest(f"{self.title} is raced alone; leave out the modes of models")
+        if (other := {*precisions_asked(request)} - {self.precision}) and (given := ", ".join(sorted(other))):
+            raise InvalidRequest(
+                f"{self.title} solves in fp64, since rounding decides in {given}; leave out --precision",
+                code="E_PRECISION",
+            )
         if str(request.device) != "cpu":
             raise InvalidRequest(f"{self.title} is for the CPU; leave out --device")
         for name in request.contestants:
@@ -49,11 +49,3 @@ class SolvingFromRequest(RaceSide):
         for each in SETTINGS:
             if each.name in request.scenario_settings:
                 raise InvalidRequest(f"--{each.name} is for solvers; add --mode {MODE}", code=E_SETTING)
-
-    def with_data(self, request: RaceRequest, model: Model, offered: Offered, notify: Callable[[str], None]) -> Offered:
-        """Solve in fp64: tolerances below 1e-6 mean nothing in fp32."""
-        return [(_in_float64(work) if work.mode == MODE else work, spec) for work, spec in offered]
-
-
-def _in_float64(work: Work) -> Work:
-    return msgspec.structs.replace(work, precision="fp64")

@@ -22,8 +22,9 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.request.names import ContestantName
-from fairlap.scenarios.mixed_sizes.race.rotated_calls import RotatedCalls, require_different
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.rotated.race.rotated_calls import RotatedCalls, require_different
+from fairlap.scenarios.solving.race.gradients_through import gradient_error, gradient_names
 from fairlap.scenarios.solving.scenario import error_asked
 from fairlap.scenarios.solving.settings import TOLERANCES, USUAL_TOLERANCES
 from fairlap.scenarios.solving.work_precision import AtTolerance, WorkPrecision
@@ -105,7 +106,9 @@ class SolveRun(RotatedCalls):
         )
 
     def _error_of(self, got: Arrays, which: str) -> float:
-        return error_at_end(self._problem, _array(got, END), self._materials.reference(which)[END])
+        reference = self._materials.reference(which)
+        at_end = error_at_end(self._problem, _array(got, END), reference[END])
+        return max(at_end, gradient_error(got, reference)) if gradient_names(reference) else at_end
 
     def _require_rates(self, got: Arrays, which: str, result: ProcessResult, where: str) -> None:
         """Require that it solves the same equations: their rates at a drawn state, to rounding."""

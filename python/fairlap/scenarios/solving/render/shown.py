@@ -15,4 +15,4 @@ _ABOUT = (
 
 class SolvingShown(RenderSide):
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        return [_ABOUT] if any(row.mode == "solve" for row in rows) else []
+        return [_ABOUT] if any(row.mode in ("solve", "solve-grad") for row in rows) else []

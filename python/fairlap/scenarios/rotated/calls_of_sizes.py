@@ -16,8 +16,8 @@ from fairlap.request.fields.padding import goes_to_one_size
 from fairlap.scenarios.calls.latency_messages import Reading
 from fairlap.scenarios.calls.timed_inputs import in_memory
 from fairlap.scenarios.held import Held, write_arrays
-from fairlap.scenarios.mixed_sizes.mix_messages import SETS, DrawnAtSize, MeasureMix, MixMeasured, SeeSize, SizeSeen
 from fairlap.scenarios.reading import read_result
+from fairlap.scenarios.rotated.rotated_messages import SETS, DrawnAtSize, MeasureMix, MixMeasured, SeeSize, SizeSeen
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement

@@ -21,8 +21,8 @@ from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.rotation import Rotation
 from fairlap.request.names import ContestantName
-from fairlap.scenarios.mixed_sizes.mix_messages import SETS, DrawnAtSize, MeasureMix, MixMeasured, SeeSize, SizeSeen
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.rotated.rotated_messages import SETS, DrawnAtSize, MeasureMix, MixMeasured, SeeSize, SizeSeen
 
 
 class RotatedCalls(AfterTurns):

@@ -1,0 +1,71 @@
+"""The reference of derivatives, in float64: first ones by complex steps, second ones by differences of those.
+
+A complex step has no cancellation, so first derivatives are right to rounding. The central difference of two of them
+is right to about nine digits. Tests compare both with closed forms and with derivatives by mpmath.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.bench_models.differentiated_functions.function import ALONG, POINT, VALUE, OfFunction
+from fairlap.models.arrays import Arrays
+
+Array = npt.NDArray[Any]
+
+_TINY = 1e-100
+_DIFFERENCE = 2.0**-17  # near the fourth root of the rounding error, which loses the fewest digits
+
+
+class Implementation(OfFunction):
+    directions: ClassVar = {}
+
+    def __init__(self, spec: ModuleType) -> None:
+        super().__init__(spec)
+
+    def forward(self, weights: Arrays, inputs: Arrays) -> dict[str, Array]:
+        alongs = inputs.get(ALONG, [None] * len(inputs[POINT]))
+        found = [self._of_point(weights, point, along) for point, along in zip(inputs[POINT], alongs, strict=True)]
+        return {name: np.array([each[name] for each in found]) for name in found[0]}
+
+    def _of_point(self, weights: Arrays, point: Array, along: Any) -> dict[str, Any]:
+        value = self._value(weights, point)
+        match self.mode:
+            case "infer":
+                return {VALUE: value}
+            case "jvp":
+                return {VALUE: value, "jvp": self._value(weights, point + 1j * _TINY * along).imag / _TINY}
+            case "vjp":
+                return {VALUE: value, "vjp": np.tensordot(along, self._jacobian(weights, point), np.ndim(along))}
+            case "jacobian":
+                return {"jacobian": self._jacobian(weights, point)}
+            case "hvp":
+                return {"hvp": self._slope_of_slope(weights, point, along)}
+            case "hessian":
+                columns = [self._slope_of_slope(weights, point, each) for each in np.eye(len(point))]
+                return {"hessian": np.array(columns)}
+            case _:
+                raise ValueError(self.mode)
+
+    def value_at(self, point: Array) -> Any:
+        """Of a function without weights."""
+        return self._value({}, point)
+
+    def _value(self, weights: Arrays, point: Array) -> Any:
+        if self.function.of_one and point.ndim > 1:
+            return np.array([self.function.value(each, np, weights) for each in point])
+        return self.function.value(point, np, weights)
+
+    def _jacobian(self, weights: Arrays, point: Array) -> Array:
+        """Step along all numbers at once: a row for each, which becomes a column."""
+        steps = point + 1j * _TINY * np.eye(len(point))
+        slopes: Array = np.moveaxis(self._value(weights, steps).imag, 0, -1) / _TINY
+        return slopes
+
+    def _slope_of_slope(self, weights: Arrays, point: Array, along: Array) -> Array:
+        step = _DIFFERENCE / max(float(np.abs(along).max()), 1e-300)
+        ahead, behind = (self._jacobian(weights, point + sign * step * along) for sign in (1, -1))
+        return (ahead - behind) / (2 * step)

@@ -1,0 +1,135 @@
+"""Derivatives in TensorFlow: by gradient tapes and forward accumulators, of all points together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import tensorflow as tf
+from fairlap.bench_models.differentiated_functions.function import ALONG, FORWARD, POINT, REVERSE, OfFunction
+from fairlap.models.arrays import Arrays
+
+Derivative = Callable[..., tuple[Any, ...]]
+
+ARRAYS = SimpleNamespace(
+    tanh=tf.tanh, exp=tf.exp, log=tf.math.log, sum=tf.reduce_sum, mean=tf.reduce_mean, reshape=tf.reshape
+)
+
+
+class Held(tf.Module):
+    def __init__(
+        self, value: Callable[..., Any], weights: Arrays, dtype: Any, derivative: Callable[[Any], Derivative]
+    ) -> None:
+        super().__init__()
+        self.variables_by_name = {name: tf.Variable(tf.cast(array, dtype)) for name, array in weights.items()}
+        self._of_points = derivative(lambda points: value(points, ARRAYS, self.variables_by_name))
+
+    def __call__(self, inputs: dict[str, Any]) -> tuple[Any, ...]:
+        return self._of_points(*(inputs[name] for name in (POINT, ALONG) if name in inputs))
+
+
+class Implementation(OfFunction):
+    # A forward accumulator takes one tangent at a time, so whole matrices are taken in reverse alone.
+    directions: ClassVar = {
+        "infer": ("",),
+        "jvp": (FORWARD,),
+        "vjp": (REVERSE,),
+        "jacobian": (REVERSE,),
+        "hvp": (FORWARD, REVERSE),
+        "hessian": (REVERSE,),
+    }
+
+    def build(self, weights: Arrays, dtype: Any) -> Held:
+        derivative, direction = _DERIVATIVES[self.mode], self.direction
+        function = self.function
+        value = function.value
+        if function.of_one:  # a user's, which gets TensorFlow's version of NumPy
+            value = _of_each(value, tf.experimental.numpy)
+        elif function.outputs is None:
+            # Of products of matrices with more axes, oneDNN ended the process in batch_jacobian of TensorFlow 2.21.
+            value = _of_each(value, ARRAYS)
+        return Held(value, weights, dtype, lambda held: derivative(held, direction))
+
+    def canonical(self, _name: str, array: Any) -> Any:
+        return array
+
+
+def _of_each(value: Callable[..., Any], arrays: Any) -> Callable[..., Any]:
+    """Call it with one point after the other."""
+    return lambda points, _arrays, weights: tf.stack([value(each, arrays, weights) for each in tf.unstack(points)])
+
+
+def _value(value: Any, _direction: str) -> Derivative:
+    return lambda point: (value(point),)
+
+
+def _jvp(value: Any, _direction: str) -> Derivative:
+    def of_points(point: Any, along: Any) -> tuple[Any, ...]:
+        with tf.autodiff.ForwardAccumulator(point, along) as forward:
+            found = value(point)
+        return found, forward.jvp(found)
+
+    return of_points
+
+
+def _vjp(value: Any, _direction: str) -> Derivative:
+    def of_points(point: Any, along: Any) -> tuple[Any, ...]:
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            found = value(point)
+        return found, tape.gradient(found, point, output_gradients=along)
+
+    return of_points
+
+
+def _jacobian(value: Any, _direction: str) -> Derivative:
+    def of_points(point: Any) -> tuple[Any, ...]:
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            found = value(point)
+        return (tape.gradient(found, point) if found.shape.rank == 1 else tape.batch_jacobian(found, point),)
+
+    return of_points
+
+
+def _slope(value: Any, point: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(point)
+        found = value(point)
+    return tape.gradient(found, point)
+
+
+def _hvp(value: Any, direction: str) -> Derivative:
+    def forward_over_reverse(point: Any, along: Any) -> tuple[Any, ...]:
+        with tf.autodiff.ForwardAccumulator(point, along) as forward:
+            slope = _slope(value, point)
+        return (forward.jvp(slope),)
+
+    def reverse_over_reverse(point: Any, along: Any) -> tuple[Any, ...]:
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            slope = _slope(value, point)
+        return (tape.gradient(slope, point, output_gradients=along),)
+
+    return forward_over_reverse if direction == FORWARD else reverse_over_reverse
+
+
+def _hessian(value: Any, _direction: str) -> Derivative:
+    def of_points(point: Any) -> tuple[Any, ...]:
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            slope = _slope(value, point)
+        return (tape.batch_jacobian(slope, point),)
+
+    return of_points
+
+
+_DERIVATIVES: dict[str, Any] = {
+    "infer": _value,
+    "jvp": _jvp,
+    "vjp": _vjp,
+    "jacobian": _jacobian,
+    "hvp": _hvp,
+    "hessian": _hessian,
+}

@@ -1,0 +1,1 @@
+"""The logarithm of a sum of exponentials."""

@@ -1,0 +1,1 @@
+"""A small network with as many inputs as outputs."""

@@ -1,0 +1,1 @@
+"""The loss of a small perceptron as a function of its parameters."""

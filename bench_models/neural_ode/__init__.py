@@ -1,0 +1,1 @@
+"""A neural network as the rates of differential equations, with given weights."""

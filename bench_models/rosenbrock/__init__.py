@@ -1,0 +1,1 @@
+"""Rosenbrock's function of a hundred numbers."""

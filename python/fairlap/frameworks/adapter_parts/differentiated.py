@@ -1,0 +1,29 @@
+"""Derivatives of functions in an adapter, whose option ``direction`` says in which mode they are taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.models.modes import MODES
+from fairlap.models.workload import Workload
+
+DIRECTION = "direction"
+DIRECTIONS = ("forward", "reverse")
+
+
+def implementation_of(work: Workload, wanted: Settings, library: str) -> Any:
+    """Find the model's implementation; of a derivative, in the direction that is wanted."""
+    found, direction = work.implementation(library), wanted.options.get(DIRECTION)
+    if direction is None:
+        return found
+    if not MODES[work.mode].differentiates:
+        raise Unsupported(f"{DIRECTION}={direction} is for derivatives, such as --mode jacobian")
+    if direction not in (known := found.directions[work.mode]):
+        raise Unsupported(f"{library} takes a {work.mode} in {' or '.join(known)} mode here, not {direction}")
+    found.differentiate(work.mode, direction)
+    return found
+
+
+def direction_in_force(implementation: Any, work: Workload) -> dict[str, str]:
+    return {DIRECTION: implementation.direction} if MODES[work.mode].differentiates else {}

@@ -1,0 +1,1 @@
+"""Derivatives of functions, by the time of a call."""

@@ -1,0 +1,1 @@
+"""What a race of derivatives makes of a request."""

@@ -1,0 +1,50 @@
+"""The scenario of derivatives: Jacobians, Hessians and their products, by the median time of a call at drawn points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairlap.models.modes import MODES
+from fairlap.request.work import Work
+from fairlap.scenarios.added import Picture
+from fairlap.scenarios.calls.calls_scenario import Calls
+from fairlap.scenarios.contract import Asked
+from fairlap.scenarios.process_result import ProcessResult
+
+
+def _points(process: ProcessResult) -> Iterator[dict[str, float | str]]:
+    if process.timings and "direction" in process.in_force:
+        yield {"ms": process.headline_ns / 1e6, "direction": process.in_force["direction"]}
+
+
+def _spec() -> dict[str, Any]:
+    time = {"field": "ms", "type": "quantitative", "scale": {"type": "log"}, "title": "time of a call in ms"}
+    return {
+        "mark": {"type": "point", "filled": True, "size": 60},
+        "encoding": {
+            "x": {**time, "aggregate": "median"},
+            "y": {"field": "work", "type": "nominal", "title": None, "axis": {"labelLimit": 300}},
+            "color": {"field": "contestant", "type": "nominal"},
+            "shape": {"field": "direction", "type": "nominal"},
+        },
+    }
+
+
+_TIMES = Picture(
+    "derivatives",
+    "Time of each derivative",
+    "Each mark is the median of a contestant's processes. Forward mode gains where a function has more outputs than "
+    "inputs, reverse mode where it has fewer.",
+    _points,
+    _spec,
+    over_works=True,
+)
+
+
+class Derivatives(Calls):
+    race_side = "fairlap.scenarios.derivatives.race.from_request:DerivativesFromRequest"
+    pictures = (_TIMES,)
+
+    def is_asked(self, asked: Asked, work: Work) -> bool:
+        return MODES[work.mode].differentiates

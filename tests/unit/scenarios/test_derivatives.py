@@ -1,0 +1,167 @@
+"""Races of derivatives: what is planned, refused and drawn, and functions of a user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.adapter_parts.differentiated import implementation_of
+from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.kinds.python_derivative import PythonDerivative
+from fairlap.models.workload import Workload
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.race.run import Run
+from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.static import static_spec
+from fairlap.request.fields.source import Source
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from fairlap.scenarios.derivatives.scenario import Derivatives
+from runs_for_rows import a_process
+
+
+def asked(**options: Any) -> RaceRequest:
+    usual: dict[str, Any] = {
+        "models": ("rosenbrock",),
+        "contestants": Contestants("torch,jax"),
+        "mode": "hvp",
+        "blocks": 2,
+        "seed": 1,
+        "threads": 1,
+    }
+    return RaceRequest(**{**usual, **options})
+
+
+def test_a_race_has_a_work_for_each_derivative() -> None:
+    plan = plan_of(asked(mode=("jvp", "hvp", "infer")))
+    assert [work.mode for work in plan.works] == ["jvp", "hvp", "infer"]
+    assert len({work.id for work in plan.works}) == 3
+    assert [isinstance(each, Derivatives) for each in plan.scenarios] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"models": ("map_32_to_32",), "mode": "hessian"},
+        {"models": ("mlp",)},
+        {"precision": "bf16"},
+        {"data": "synthetic"},
+        {"loss": "mse"},
+        {"shapes": ("point:3",)},
+        {"models": ("model.onnx",)},
+        {"models": ("mypkg:fn",), "mode": ("jvp", "vjp")},
+    ],
+)
+def test_what_has_no_such_derivative_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        plan_of(asked(**options))
+
+
+def test_inputs_and_outputs_are_those_of_the_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    of_mode = {mode: materials_for(Work("map_4_to_256", 1, mode), 0) for mode in ("infer", "jvp", "vjp")}
+    inputs = {mode: set(each.workload("inputs").inputs) for mode, each in of_mode.items()}
+    assert inputs == {"infer": {"point"}, "jvp": {"point", "along"}, "vjp": {"point", "along"}}
+    assert of_mode["vjp"].reference("inputs")["vjp"].shape == (1, 4)
+    assert len({each.folder for each in of_mode.values()}) == 3
+
+
+def workload(mode: Any) -> Workload:
+    package = "fairlap.bench_models.map_32_to_32"
+    return Workload(None, package, 1, mode, "fp32", {}, {})  # type: ignore[arg-type]
+
+
+def test_a_direction_is_the_usual_one_or_the_one_asked_for() -> None:
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
+
+    def found(mode: Any, **options: str) -> str:
+        model = implementation_of(workload(mode), Settings(1, options=options), "jax")
+        return f"{model.mode} {model.direction}"
+
+    assert found("jacobian") == "jacobian reverse"
+    assert found("jacobian", direction="forward") == "jacobian forward"
+    with pytest.raises(Unsupported):
+        found("jvp", direction="reverse")
+    with pytest.raises(Unsupported):
+        found("infer", direction="forward")
+
+
+def test_the_picture_has_the_time_and_the_direction_of_every_process_of_all_works() -> None:
+    plan = plan_of(asked(models=("map_256_to_4", "map_4_to_256"), mode="jacobian"))
+    processes = []
+    for block in plan.blocks:
+        for name in plan.contestants:
+            process = a_process(block.number, name.text, 1e6, plan.works[block.work])
+            process.in_force = {**process.in_force, "direction": "reverse"}
+            processes.append(process)
+    results = results_of(Run(plan, processes, {}, {}), "r")
+    tables = chart_tables(results)
+    assert len(tables["scenario derivatives"]) == len(processes)
+    [chart] = [each for each in charts_of(results, tables) if each.key == "scenario-derivatives"]
+    spec = static_spec(chart, results, results.work_results[0], tables)
+    assert spec is not None
+    drawn = spec["datasets"]["scenario derivatives"]
+    assert {each["work"].partition(" ")[0] for each in drawn} == {"map_256_to_4", "map_4_to_256"}
+    assert {each["direction"] for each in drawn} == {"reverse"}
+
+
+@pytest.fixture
+def own_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "own_derivatives.py").write_text(
+        "def bowl(x, np):\n    return np.sum(x**4) + x[0] * x[1]\n"
+        "def pair(x, np):\n    return np.stack([x[0] * x[1], np.tanh(x[2])])\n"
+        "def sizes(x, np):\n    return np.sum(np.abs(x))\n"
+        "def raises(x, np):\n    return np.no_such(x)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def source(folder: Path, function: str, mode: str, numbers: int = 3) -> Source:
+    name = f"own_derivatives:{function}"
+    shapes = (("point", (numbers,)),) if numbers else ()
+    return Source(name, f"derivative:{mode}:{name}", str(folder), shapes=shapes)
+
+
+def test_a_function_of_a_user_is_opened_as_its_derivative(own_functions: Path) -> None:
+    opened = PythonDerivative.open(source(own_functions, "bowl", "hessian"), own_functions)
+    assert [(each.name, each.shape) for each in opened.inputs] == [("point", (1, 3))]
+    assert (opened.modes, opened.outputs) == (("hessian",), ("hessian",))
+    point = np.array((0.5, -1.0, 2.0))
+    exact = np.diag(12 * point**2)
+    exact[0, 1] = exact[1, 0] = 1
+    np.testing.assert_allclose(opened.forward({}, {"point": point[None]})["hessian"][0], exact, atol=1e-8)
+    of_row = PythonDerivative.open(source(own_functions, "pair", "jacobian"), own_functions)
+    exact = np.array(((-1.0, 0.5, 0.0), (0.0, 0.0, 1 - np.tanh(2.0) ** 2)))
+    np.testing.assert_allclose(of_row.forward({}, {"point": point[None]})["jacobian"][0], exact, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("function", "mode", "numbers"),
+    [("sizes", "jvp", 3), ("raises", "jvp", 3), ("pair", "hessian", 3), ("bowl", "jvp", 0), ("missing", "jvp", 3)],
+)
+def test_a_function_whose_derivative_cannot_be_proven_is_refused(
+    own_functions: Path, function: str, mode: str, numbers: int
+) -> None:
+    with pytest.raises(SourceError):
+        PythonDerivative.open(source(own_functions, function, mode, numbers), own_functions)
+
+
+def test_a_function_of_a_user_has_the_same_derivative_in_jax(own_functions: Path) -> None:
+    jax = pytest.importorskip("jax", reason="`make test` installs it and runs this")
+    from types import SimpleNamespace
+
+    bundle: Any = SimpleNamespace(source=source(own_functions, "bowl", "hvp"))
+    model = PythonDerivative.implementation(bundle, own_functions, "jax")
+    model.differentiate("hvp")
+    point, along = np.array(((0.5, -1.0, 2.0),), np.float32), np.array(((1.0, 2.0, -1.0),), np.float32)
+    [found] = jax.jit(model.forward)({}, {"point": point, "along": along})
+    np.testing.assert_allclose(found[0], 12 * point[0] ** 2 * along[0] + (2.0, 1.0, 0.0), rtol=1e-6)
