@@ -6,7 +6,7 @@ Two fingerprints in a row identify the machine and the software around the conte
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -42,6 +42,8 @@ from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.scenario_side import results_sides
+from fairlap.results.slices.compared_with import Key
+from fairlap.results.slices.slice_score import GroupedScore
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.scenarios.process_result import NOT_ITS_FIRST, ProcessResult
 
@@ -68,10 +70,11 @@ def rows_of_work(
     found: WorkResult,
     baseline: str,
     price: Price | None,
-    scaling: Sequence[ScalingSeries] = (),
+    scaling: Sequence[ScalingSeries],
+    groups: Mapping[Key, dict[str, GroupedScore]],
 ) -> tuple[Row, ...]:
     """``baseline`` names the contestant to compare with; the fastest ranked one when empty."""
-    return tuple(_row(run, run_id, found, result, baseline, price, scaling) for result in found.contestants)
+    return tuple(_row(run, run_id, found, result, baseline, price, scaling, groups) for result in found.contestants)
 
 
 def _row(
@@ -82,6 +85,7 @@ def _row(
     baseline: str,
     price: Price | None,
     scaling: Sequence[ScalingSeries],
+    groups: Mapping[Key, dict[str, GroupedScore]],
 ) -> Row:
     work = work_result.work
     scenario = run.plan.scenario(work)
@@ -174,6 +178,7 @@ def _row(
         energy_by_sensor_j=energy_by_sensor(result, work),
         **device_states_of(result),
         scores=scores_of(result),
+        group_scores=groups.get((result.contestant, work.id), {}),
         **{name: value for side in results_sides() for name, value in side.fields(result, work).items()},
         scenario_figures=figures_of(scenario, result),
         scenario_absent=absent_of(scenario, result),

@@ -14,6 +14,7 @@ from fairlap.models.sources.contract import Bundle, Route, SourceError
 from fairlap.models.sources.registry import kind_at
 
 BUNDLE = "bundle.json"
+GROUPS = "groups"  # in the file of labels: the number of each item's group
 LITERT_FILE = "model.tflite"  # that LiteRT runs as it is, where the folder has it
 
 

@@ -97,6 +97,7 @@ class Bundle(msgspec.Struct, frozen=True):
     unnoticed: dict[Precision, tuple[str, ...]] = {}  # inputs that a check in this precision would not miss
     no_training: str = ""  # why the model cannot be trained, although it has gradients
     own_types: tuple[str, ...] = ()  # of few bits, in which its file computes or holds weights
+    groups: tuple[str, ...] = ()  # of the items of the data for a metric
 
 
 Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]

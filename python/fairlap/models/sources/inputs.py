@@ -24,6 +24,7 @@ from fairlap.models.draw import draw_inputs
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
 from fairlap.request.fields.source import Source
+from fairlap.request.fields.table_column import file_and_column
 
 CODE = "E_SOURCE_INPUTS"
 CALIBRATION = "calibration-"  # with a number, sets of inputs that a quantization may look at
@@ -39,7 +40,8 @@ def given_files(source: Source) -> tuple[Path, ...]:
     """Files and folders that the user gives besides the model. Of a function, the script that it is in."""
     script, _, _ = source.inputs.rpartition(":")
     inputs = script if script.endswith(".py") else source.inputs
-    return tuple(Path(each) for each in (inputs, source.labels) if each)
+    tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
+    return tuple(Path(each) for each in dict.fromkeys((inputs, *tables)) if each)
 
 
 def given_inputs(text: str, folder: str) -> Sets:

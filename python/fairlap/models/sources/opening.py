@@ -173,8 +173,8 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         safetensors.write(inputs_file(folder, which), {**own, **labels})
     for which, answers in proof.references.items():
         safetensors.write(reference_file(folder, which), answers)
-    if order.source.metrics:
-        write_data(order.source, found, given, items, exact, folder)
+    metrics = bool(order.source.metrics)
+    groups = write_data(order.source, found, given, items, exact, folder) if metrics else ()
     bundle = Bundle(
         msgspec.structs.replace(order.source, files=()),
         place_of(kind),
@@ -190,6 +190,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         proof.unnoticed,
         "" if learnt is None else learnt.no_training,
         found.own_types,
+        groups,
     )
     write_bundle(folder, bundle)
 

@@ -14,6 +14,7 @@ from fairlap.models.sources.bundle import bundle_in, data_file, labels_file
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import NotFinite, joined, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.group_scores import ScoresByGroup
 from fairlap.race.equal_work.materials import Materials
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -28,6 +29,7 @@ class Scores:
     def __init__(self, resumed: Iterable[ProcessResult]) -> None:
         self._found = {(each.contestant, each.work_id): each.scores for each in resumed if each.scores}
         self.items: dict[tuple[str, str], dict[str, Parts]] = {}
+        self._by_group = ScoresByGroup()
 
     def take(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
@@ -37,10 +39,12 @@ class Scores:
         if source is None or not source.metrics:
             return
         key = (process.contestant, process.work_id)
-        if key not in self._found:
+        if key not in self._found or (source.groups and key not in self.items):  # a resumed one has no items
             self.items[key] = _items(source.metrics, worker, materials, scratch, within_s)
             self._found[key] = {text: score_of(text, [parts]) for text, parts in self.items[key].items()}
         process.scores = self._found[key]
+        if source.groups:
+            self._by_group.take(process, self.items[key], materials.folder)
 
 
 def _items(

@@ -12,6 +12,7 @@ from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
+from fairlap.models.metrics.metric import CODE as E_METRIC
 from fairlap.models.modes import MODES
 from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
@@ -38,6 +39,7 @@ from fairlap.request.fields.source import (
     range_in,
     shapes_in,
 )
+from fairlap.request.fields.table_column import absolute
 from fairlap.request.fields.training import Training, optimizer_in, schedule_in
 from fairlap.request.race_request import (
     MOST_BATCH,
@@ -108,7 +110,8 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         trust=request.trust,
         among_others=len(request.models) > 1,
         metrics=_metrics(request),
-        labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
+        labels=absolute(request.labels) if request.labels and request.loss is None else "",
+        groups=absolute(request.groups or ""),
         generate=generate,
         shared=shared,
         checkout=_checkout(request) if is_callable_name(model) else "",
@@ -238,14 +241,18 @@ def _why_other_batch(source: Source, bound: int) -> str:
 def _metrics(request: RaceRequest) -> tuple[str, ...]:
     """Name those of its answers, rather than of what it learns."""
     if any(side.scores for side in sides_asked(request)):
+        if request.groups:
+            raise InvalidRequest("--groups is for answers to --inputs, not for what is learnt", code=E_METRIC)
         return ()
     names = metrics_named(request)
     for name in names:
         require_installed(name)
     if names and request.loss is not None:
-        raise InvalidRequest("--metric scores inference; leave out --loss, or race it separately", code="E_METRIC")
+        raise InvalidRequest("--metric scores inference; leave out --loss, or race it separately", code=E_METRIC)
     if (request.loss is None and bool(names) != bool(request.labels)) or (names and not request.inputs):
-        raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code="E_METRIC")
+        raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code=E_METRIC)
+    if request.groups and not names:
+        raise InvalidRequest("--groups is for scores; give --metric, --labels and --inputs too", code=E_METRIC)
     return names
 
 
@@ -282,12 +289,13 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
         )
     if any(work.source for work in works):
         return
-    if request.labels:
-        raise InvalidRequest("--labels is for a model of your own with your data", code="E_METRIC")
+    for name in ("labels", "groups"):
+        if getattr(request, name):
+            raise InvalidRequest(f"--{name} is for a model of your own with your data", code=E_METRIC)
     if request.metric and not any(side.scores for side in sides_asked(request)):
         raise InvalidRequest(
             "--metric scores a model of your own on your data, or what a built-in one learns with --to-score",
-            code="E_METRIC",
+            code=E_METRIC,
         )
     options: dict[str, object] = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs}
     options |= {"range": request.ranges, "generate": request.generate, "trust": request.trust}

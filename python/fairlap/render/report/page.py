@@ -24,6 +24,8 @@ from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
 from fairlap.render.report.decision import decided
+from fairlap.render.report.group_tables import NOTE as NOTE_ON_GROUPS
+from fairlap.render.report.group_tables import group_tables
 from fairlap.render.report.markup import Child, Markup, joined, json_island, scrolling, table, tag, trusted
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
@@ -74,6 +76,7 @@ def page_of(shown: Results) -> str:
             _filters(shown),
             _tables(shown),
             _scaled(shown),
+            _grouped(shown),
             _fed(shown),
             _batches(shown),
             _operators(shown),
@@ -251,6 +254,11 @@ def _tables(shown: Results) -> Markup:
 
 def _scaled(shown: Results) -> Markup | None:
     return _section("Scaling", scaling_tables(shown), NOTE_ON_SCALES, "scales") if shown.scaling else None
+
+
+def _grouped(shown: Results) -> Markup | None:
+    tables = group_tables(shown)
+    return _section("Groups", tables, NOTE_ON_GROUPS, "groups") if tables else None
 
 
 def _fed(shown: Results) -> Markup | None:
