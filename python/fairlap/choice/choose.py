@@ -46,6 +46,7 @@ _NOT_ASKED = (
     "only_winner",
     "max_drop",
     "groups",
+    "corrupt",
     "fresh",
 )
 

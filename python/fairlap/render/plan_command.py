@@ -232,12 +232,13 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
     words += ["--inputs", first.inputs] if first.inputs else []
     words += ["--trust"] if first.trust else []
     words += ["--metric", ",".join(first.metrics), "--labels", first.labels] if first.metrics else []
-    return words + (["--groups", first.groups] if first.groups else [])
+    words += ["--groups", first.groups] if first.groups else []
+    return words + (["--corrupt", ",".join(each.text for each in first.corruptions)] if first.corruptions else [])
 
 
 def _bound(source: Source) -> tuple[object, ...]:
     dims = source.dims, source.mix, source.answer_text
-    scored = source.metrics, source.labels, source.groups
+    scored = source.metrics, source.labels, source.groups, source.corruptions
     return source.folder, dims, source.ranges, source.inputs, source.trust, *scored
 
 

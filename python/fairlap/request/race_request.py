@@ -247,6 +247,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
             "are reported by group, and whether contestants change any group more than the others."
         ),
     ] = None
+    corrupt: Annotated[
+        str | tuple[str, ...],
+        _about(
+            "Corruptions of the inputs under which the metrics are computed too, and whether contestants lose more "
+            'there: "fog", "fog:3", of a kind "noise", "blur", "light" or "files", "all", or "typos" for texts.'
+        ),
+    ] = ()
     trust: Annotated[
         bool,
         _about("Allow your own model's file to run code when it is loaded. Refused in a request file: add --trust."),

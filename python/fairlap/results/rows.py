@@ -6,7 +6,7 @@ Two fingerprints in a row identify the machine and the software around the conte
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -42,8 +42,7 @@ from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.scenario_side import results_sides
-from fairlap.results.slices.compared_with import Key
-from fairlap.results.slices.slice_score import GroupedScore
+from fairlap.results.slices.slices_of_run import Slices
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.scenarios.process_result import NOT_ITS_FIRST, ProcessResult
 
@@ -71,10 +70,10 @@ def rows_of_work(
     baseline: str,
     price: Price | None,
     scaling: Sequence[ScalingSeries],
-    groups: Mapping[Key, dict[str, GroupedScore]],
+    slices: Slices,
 ) -> tuple[Row, ...]:
     """``baseline`` names the contestant to compare with; the fastest ranked one when empty."""
-    return tuple(_row(run, run_id, found, result, baseline, price, scaling, groups) for result in found.contestants)
+    return tuple(_row(run, run_id, found, result, baseline, price, scaling, slices) for result in found.contestants)
 
 
 def _row(
@@ -85,7 +84,7 @@ def _row(
     baseline: str,
     price: Price | None,
     scaling: Sequence[ScalingSeries],
-    groups: Mapping[Key, dict[str, GroupedScore]],
+    slices: Slices,
 ) -> Row:
     work = work_result.work
     scenario = run.plan.scenario(work)
@@ -178,7 +177,8 @@ def _row(
         energy_by_sensor_j=energy_by_sensor(result, work),
         **device_states_of(result),
         scores=scores_of(result),
-        group_scores=groups.get((result.contestant, work.id), {}),
+        group_scores=slices.groups.get((result.contestant, work.id), {}),
+        corrupted_scores=slices.corrupted.get((result.contestant, work.id), {}),
         **{name: value for side in results_sides() for name, value in side.fields(result, work).items()},
         scenario_figures=figures_of(scenario, result),
         scenario_absent=absent_of(scenario, result),

@@ -6,7 +6,6 @@ that are drawn again within each group, the same ones for all contestants.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.metrics.metric import Array, Parts, items_differing
+from fairlap.models.slices.figures import RESAMPLES, NoChange, require_resampled, score_or_none, value_of
 from fairlap.models.slices.slice_scores import SliceChange
-from fairlap.models.task_metrics import Score, metric_named, score_of
+from fairlap.models.task_metrics import Score, metric_named
 from fairlap.verdict.scores.changes import Change, change_of_shares, change_resampled, unequal_change
-from fairlap.verdict.scores.resampled import FEWEST_ITEMS
 
-RESAMPLES = 199
-FEWEST_DIFFERING = 10  # items: of fewer, resampling does not show how much chance there is in a difference
 BY_ITEM = "Welch's test over items"
 BY_RESAMPLES = "Welch's test of resampled items"
-_FEWEST_WITH_FIGURE = RESAMPLES / 2
 
 Places = npt.NDArray[np.intp]
 
@@ -69,12 +65,12 @@ class Grouped:
             yield places[drawn.integers(0, len(places), len(places))]
 
     def _figure(self, places: Places) -> float:
-        return _value(self.metric, tuple(each[places] for each in self.parts))
+        return value_of(self.metric, tuple(each[places] for each in self.parts))
 
 
 def scores_by_group(grouped: Grouped) -> dict[str, Score | None]:
     return {
-        name: _score(grouped.metric, tuple(each[grouped.inside(group)] for each in grouped.parts))
+        name: score_or_none(grouped.metric, tuple(each[grouped.inside(group)] for each in grouped.parts))
         for group, name in enumerate(grouped.names)
     }
 
@@ -88,7 +84,7 @@ def changes_by_group(own: Grouped, other: Grouped, against: str, against_work: s
         whose = (own.metric, name, against, against_work)
         try:
             inside, outside = change(own, other, group, True), change(own, other, group, False)
-        except _NoChange as none:
+        except NoChange as none:
             found.append(SliceChange(*whose, None, None, None, 0.0, "", str(none)))
         else:
             apart = unequal_change(inside, outside, method)
@@ -97,44 +93,20 @@ def changes_by_group(own: Grouped, other: Grouped, against: str, against_work: s
     return found
 
 
-class _NoChange(Exception):
-    """Says why there is none."""
-
-
 def _of_shares(own: Grouped, other: Grouped, group: int, is_inside: bool) -> Change:
     chosen = (own.parts[1] > 0) & ((own.groups == group) == is_inside)
     if not chosen.any():
-        raise _NoChange("none of its items counts" if is_inside else "no other item counts")
+        raise NoChange("none of its items counts" if is_inside else "no other item counts")
     right, other_right = (each.parts[0][chosen] > 0 for each in (own, other))
     return change_of_shares(right.astype(float) - other_right)
 
 
 def _of_figures(own: Grouped, other: Grouped, group: int, is_inside: bool) -> Change:
-    if why := metric_named(own.metric).why_not_resampled(own.parts):
-        raise _NoChange(why)
     items = len(own.inside(group) if is_inside else own.outside(group))
-    if items < FEWEST_ITEMS:
-        raise _NoChange(f"a verdict on this metric takes {FEWEST_ITEMS} items inside and outside (got {items})")
-    if (differing := int(items_differing(own.parts, other.parts).sum())) < FEWEST_DIFFERING:
-        raise _NoChange(f"the two answer {differing} items differently, and a verdict takes {FEWEST_DIFFERING}")
+    require_resampled(own.metric, own.parts, items, int(items_differing(own.parts, other.parts).sum()))
     (value, again), (other_value, other_again) = (each.figures[group, is_inside] for each in (own, other))
     differences = again - other_again
     differences = differences[np.isfinite(differences)]
-    if not np.isfinite(value - other_value) or len(differences) < _FEWEST_WITH_FIGURE:
-        raise _NoChange("too many resamples of its items have no such figure")
+    if not np.isfinite(value - other_value) or len(differences) < RESAMPLES / 2:
+        raise NoChange("too many resamples of its items have no such figure")
     return change_resampled(value - other_value, differences, items)
-
-
-def _value(metric: str, parts: Parts) -> float:
-    """NaN where these items have no such figure."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return float(metric_named(metric).value(*parts))
-
-
-def _score(metric: str, parts: Parts) -> Score | None:
-    if not np.isfinite(_value(metric, parts)):
-        return None
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return score_of(metric, [parts], resamples=RESAMPLES)

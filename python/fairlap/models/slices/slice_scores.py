@@ -30,3 +30,10 @@ class GroupScores(msgspec.Struct, frozen=True):
 
     scores: dict[str, dict[str, Score | None]]
     changes: list[SliceChange] = []
+
+
+class CorruptedScores(msgspec.Struct, frozen=True):
+    """By metric, and corruption with its severity. Changes are by corruption, over its severities; and over all."""
+
+    scores: dict[str, dict[str, Score | None]]
+    changes: list[SliceChange] = []

@@ -6,6 +6,7 @@ One batch at a time is in memory, and of labels in a .npy file only those that a
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
 from fairlap.models.array_files.npy_map import release
 from fairlap.models.metrics.metric import Array, Output
+from fairlap.models.slices.corruptible import CorruptibleInput, corruptible_input
 from fairlap.models.sources.bundle import GROUPS, data_file, labels_file
 from fairlap.models.sources.contract import Opened, SourceError
 from fairlap.models.sources.inputs import Sets, of_tensors
@@ -25,10 +27,14 @@ from fairlap.request.fields.source import Source
 _TYPES = ("int32", "int64", "float32", "float64")
 
 
-def write_data(
-    source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path
-) -> tuple[str, ...]:
-    """Return the names of the groups, if there are any."""
+class MetricData(NamedTuple):
+    """What is known of them besides their files."""
+
+    groups: tuple[str, ...] = ()  # their names
+    corruptible: CorruptibleInput | None = None
+
+
+def write_data(source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path) -> MetricData:
     labels = labels_in(source.labels, source.metrics)
     outputs = [Output(name, exact[name].shape, found.output_types[name]) for name in found.outputs]
     try:
@@ -42,7 +48,10 @@ def write_data(
     release(labels)
     for number, batch in enumerate(batches):
         safetensors.write(data_file(folder, number), of_tensors(batch, found.inputs))
-    return names
+    if not source.corruptions:
+        return MetricData(names)
+    ranges = {name: (float(low), float(high)) for name, low, high in source.ranges}
+    return MetricData(names, corruptible_input(found.inputs, batches, ranges, source.corruptions))
 
 
 def _typed(labels: Array) -> Array:

@@ -48,7 +48,7 @@ from fairlap.models.sources.learning.proof import (
     require_loss,
     require_readable_labels,
 )
-from fairlap.models.sources.metric_data import write_data
+from fairlap.models.sources.metric_data import MetricData, write_data
 from fairlap.models.sources.proof import Outputs
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.models.sources.spec_and_proof import batch_of, proof_of, require_float32, spec_of
@@ -173,8 +173,9 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         safetensors.write(inputs_file(folder, which), {**own, **labels})
     for which, answers in proof.references.items():
         safetensors.write(reference_file(folder, which), answers)
-    metrics = bool(order.source.metrics)
-    groups = write_data(order.source, found, given, items, exact, folder) if metrics else ()
+    data = MetricData()
+    if order.source.metrics:
+        data = write_data(order.source, found, given, items, exact, folder)
     bundle = Bundle(
         msgspec.structs.replace(order.source, files=()),
         place_of(kind),
@@ -190,7 +191,8 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         proof.unnoticed,
         "" if learnt is None else learnt.no_training,
         found.own_types,
-        groups,
+        data.groups,
+        data.corruptible,
     )
     write_bundle(folder, bundle)
 

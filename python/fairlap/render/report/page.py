@@ -17,6 +17,7 @@ from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.charts.parts.labels import chart_text, chart_texts
 from fairlap.render.charts.parts.libraries import vega_script
+from fairlap.render.document import Section
 from fairlap.render.items_by_batch import noted_least_times
 from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline, headline_of_one, times_per_item
@@ -24,8 +25,6 @@ from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
 from fairlap.render.report.decision import decided
-from fairlap.render.report.group_tables import NOTE as NOTE_ON_GROUPS
-from fairlap.render.report.group_tables import group_tables
 from fairlap.render.report.markup import Child, Markup, joined, json_island, scrolling, table, tag, trusted
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
@@ -33,6 +32,11 @@ from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.report.scaling_table import NOTE as NOTE_ON_SCALES
 from fairlap.render.report.scaling_table import scaling_tables
 from fairlap.render.report.settings_searches import settings_search
+from fairlap.render.report.slice_tables import slice_tables
+from fairlap.render.text.corrupted_scores import NOTE as NOTE_ON_CORRUPTED
+from fairlap.render.text.corrupted_scores import corrupted_sections
+from fairlap.render.text.group_scores import NOTE as NOTE_ON_GROUPS
+from fairlap.render.text.group_scores import group_sections
 from fairlap.request.work import Work
 from fairlap.request.work_title import work_title
 from fairlap.results.results import Results
@@ -76,7 +80,8 @@ def page_of(shown: Results) -> str:
             _filters(shown),
             _tables(shown),
             _scaled(shown),
-            _grouped(shown),
+            _slices("Groups", group_sections(shown.rows), NOTE_ON_GROUPS, "groups"),
+            _slices("Corrupted data", corrupted_sections(shown.rows), NOTE_ON_CORRUPTED, "corrupted"),
             _fed(shown),
             _batches(shown),
             _operators(shown),
@@ -256,9 +261,8 @@ def _scaled(shown: Results) -> Markup | None:
     return _section("Scaling", scaling_tables(shown), NOTE_ON_SCALES, "scales") if shown.scaling else None
 
 
-def _grouped(shown: Results) -> Markup | None:
-    tables = group_tables(shown)
-    return _section("Groups", tables, NOTE_ON_GROUPS, "groups") if tables else None
+def _slices(title: str, sections: Sequence[Section], note: str, name: str) -> Markup | None:
+    return _section(title, slice_tables(sections), note, name) if sections else None
 
 
 def _fed(shown: Results) -> Markup | None:

@@ -12,6 +12,7 @@ from fairlap.render.judged import RATIOS_OF_BLOCKS, common_unit_ns, is_apart, ju
 from fairlap.render.scenario_side import notes_on
 from fairlap.render.text.compilation import batch_text, counts_text, heading
 from fairlap.render.text.contestant_lines import contestant_lines, warnings_of_the_work
+from fairlap.render.text.corrupted_scores import corrupted_sections
 from fairlap.render.text.decision import decision_lines
 from fairlap.render.text.group_scores import group_sections
 from fairlap.render.text.operations import operations_lines
@@ -46,7 +47,8 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
         parts.append(joined_lines(lines))
     if lines := scaling_lines(results):
         parts.append(joined_lines(lines))
-    parts += [joined_lines(section_lines(each)) for each in group_sections(results.rows)]
+    sections = [*group_sections(results.rows), *corrupted_sections(results.rows)]
+    parts += [joined_lines(section_lines(each)) for each in sections]
     if lines := operations_lines(results):
         parts.append(joined_lines(lines))
     if results.decision is not None:

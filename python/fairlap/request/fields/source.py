@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.corruption import Corruption
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.stored_data import PREFIX_OF_DATA, split_settings
 from fairlap.request.fields.table_column import with_file
@@ -48,6 +49,7 @@ class Source(msgspec.Struct, frozen=True):
     metrics: tuple[str, ...] = ()  # of the answers to all items of the inputs
     labels: str = ""  # an absolute path, or one of a table and a column: for the metrics, or for the loss
     groups: str = ""  # the same: the group of each item, for the metrics
+    corruptions: tuple[Corruption, ...] = ()  # of the inputs, under which the metrics are computed too
     loss: str = ""  # whose gradients are taken: a name, or module:function
     among_others: bool = False  # of one request, which may name dimensions that this one lacks
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256, once it was; none of a module
@@ -82,6 +84,7 @@ class Source(msgspec.Struct, frozen=True):
             trust=False,
             metrics=(),
             groups="",
+            corruptions=(),
             among_others=False,
             files=tuple(sorted(found.files)),
             peer="",

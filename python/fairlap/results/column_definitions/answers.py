@@ -9,7 +9,7 @@ from fairlap.models.task_metrics import Score
 from fairlap.results.column_definitions.about import about
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.column_definitions.resources import Resources
-from fairlap.results.slices.slice_score import GroupedScore
+from fairlap.results.slices.slice_score import CorruptedScore, GroupedScore
 
 _accuracy = partial(about, group="accuracy")
 
@@ -49,5 +49,12 @@ class Answers(Resources, frozen=True, kw_only=True):
         _accuracy(
             "By metric, its score on each group of items, and whether the group changes more than the others from the "
             "contestant that it is compared with."
+        ),
+    ]
+    corrupted_scores: Annotated[
+        dict[str, CorruptedScore],
+        _accuracy(
+            "By metric, its score on corrupted data, and whether that falls further than on the data as they are from "
+            "the contestant that it is compared with."
         ),
     ]

@@ -31,6 +31,27 @@ class SliceScore(msgspec.Struct, frozen=True, kw_only=True):
     why_not: Annotated[str, _about("Why there is no outcome.")] = ""
 
 
+class CorruptionScore(msgspec.Struct, frozen=True, kw_only=True):
+    by_severity: Annotated[dict[str, Score | None], _about("Null where the items have no such figure.")]
+    mean: Annotated[float | None, _about("Of its severities.")]
+    corruption_error: Annotated[
+        float | None, _about("Its errors over all severities, divided by those of the contestant it is compared with.")
+    ]
+    slice: Annotated[SliceScore, _about("Whether the score falls further than on the data as they are.")]
+
+
+class CorruptedScore(msgspec.Struct, frozen=True, kw_only=True):
+    against: Annotated[str, _about("The contestant that changes are from; empty for that one itself.")]
+    mean: Annotated[float | None, _about("Of all corruptions, each the mean of its severities.")]
+    mean_corruption_error: Annotated[
+        float | None, _about("The mean of the corruption errors; null where there is no error to divide by.")
+    ]
+    corruptions: dict[str, CorruptionScore]
+    all: Annotated[
+        SliceScore, _about("Whether the mean over corruptions falls further than the score on the data as they are.")
+    ]
+
+
 class GroupedScore(msgspec.Struct, frozen=True, kw_only=True):
     against: Annotated[str, _about("The contestant that changes are from; empty for that one itself.")]
     largest_difference: Annotated[float | None, _about("The largest score of a group less the smallest one.")]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fairlap.models.metrics.metric import IGNORED
-from fairlap.models.slices.groups import FEWEST_DIFFERING, Grouped, changes_by_group, scores_by_group
+from fairlap.models.slices.figures import FEWEST_DIFFERING
+from fairlap.models.slices.groups import Grouped, changes_by_group, scores_by_group
 from fairlap.models.task_metrics import parts_of
 
 ITEMS, CLASSES = 600, 3

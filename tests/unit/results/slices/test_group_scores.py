@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from fairlap.race.run import Run
 from fairlap.render.files import markdown_file
-from fairlap.render.report.group_tables import group_tables
+from fairlap.render.report.slice_tables import slice_tables
+from fairlap.render.text.group_scores import group_sections
 from fairlap.render.text.terminal import text_of
 from fairlap.results.flat_row import flat, row_of_cells
 from fairlap.results.results import Results, results_of
@@ -94,9 +95,9 @@ def test_every_output_for_people_has_the_table() -> None:
     texts = [
         text_of(SHOWN),
         markdown_file.encode(SHOWN.rows).decode(),
-        "".join(map(str, group_tables(SHOWN))),
+        "".join(map(str, slice_tables(group_sections(SHOWN.rows)))),
     ]
     for text in texts:
         for word in (*NAMES, "worse", "torch in fp32"):
             assert word in text
-    assert not group_tables(results_of(a_run()))
+    assert not group_sections(results_of(a_run()).rows)
