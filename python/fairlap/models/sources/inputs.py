@@ -15,12 +15,13 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import described
+from fairlap.errors import FairlapError, described
 from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.npy_map import mapped, release
 from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
+from fairlap.models.published_data.finding import images_at
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
 from fairlap.request.fields.source import Source
@@ -32,6 +33,7 @@ _CALIBRATION_SETS, _CALIBRATION_ITEMS = 8, 64  # at least, where they are drawn
 _MOST_CALIBRATION_SETS = 32  # of a user
 CALIBRATION_FROM = 3000  # added to the seed
 _MOST_SETS = 40
+_OWN_FILES = ("input_*.pb", "*.npz")  # of a folder of sets
 
 Sets = Sequence[dict[str, np.ndarray]]
 
@@ -51,26 +53,36 @@ def given_inputs(text: str, folder: str) -> Sets:
     script, colon, function = text.rpartition(":")
     if colon and script.endswith(".py"):
         return _from_script(Path(script), function, folder)
-    path = Path(text)
     try:
-        if path.is_dir():
-            return _from_folder(path)
-        require_regular(path)
-        if path.suffix in (".npz", ".npy"):
-            _require_readable(path, text)
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return [{name: arrays[name] for name in arrays.files}]
-        if path.suffix == ".npy":
-            return [{"": mapped(path)}]
-    except SourceError:
+        found = _from_path(Path(text), text)
+    except FairlapError:
         raise
     except Exception as error:  # zipfile, NumPy and protobuf raise their own types
         raise SourceError(f"{text} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
-    raise SourceError(
-        f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, or file.py:function",
-        code=CODE,
-    )
+    if found is None:
+        raise SourceError(
+            f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, images as MNIST, "
+            "CIFAR or WebDataset store them or in a folder for each class, or file.py:function",
+            code=CODE,
+        )
+    return found
+
+
+def _from_path(path: Path, text: str) -> Sets | None:
+    """None for a file that is of no kind known here."""
+    if path.is_dir() and any(any(path.glob(each)) for each in _OWN_FILES):
+        return _from_folder(path)
+    require_regular(path)
+    if (images := images_at(path)) is not None:
+        return [{"": images}]
+    if path.is_dir():
+        return _from_folder(path)
+    if path.suffix in (".npz", ".npy"):
+        _require_readable(path, text)
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return [{name: arrays[name] for name in arrays.files}]
+    return [{"": mapped(path)}] if path.suffix == ".npy" else None
 
 
 def _require_readable(path: Path, text: str) -> None:

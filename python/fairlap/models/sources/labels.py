@@ -14,6 +14,7 @@ from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.array_files.table_columns import column_in
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
+from fairlap.models.published_data.finding import labels_at
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.inputs import why_unreadable
 from fairlap.models.task_metrics import metric_named
@@ -61,7 +62,7 @@ def _of_items(text: str, what: str, of_texts: Callable[[Array], Array]) -> Array
         if not column:
             raise _refused(f"{file} is a table; name the column with the {what}, FILE:COLUMN")
         return _read(file, what, lambda path: of_texts(column_in(path, column, CODE)))
-    found = _read(file, what, _array)
+    found = _read(file, what, lambda path: _array(path) if (own := labels_at(path)) is None else own)
     if not isinstance(found, np.ndarray) or not found.ndim:
         raise _refused(f"{file} is not one array of {what}, a .npy file")
     return found
