@@ -22,9 +22,10 @@ from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.published_data.finding import images_at
+from fairlap.models.published_data.text_tokens import TOKENIZER, Tokens, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
-from fairlap.request.fields.source import Source
+from fairlap.request.fields.source import Source, is_callable_name, path_parts
 from fairlap.request.fields.table_column import file_and_column
 
 CODE = "E_SOURCE_INPUTS"
@@ -43,7 +44,31 @@ def given_files(source: Source) -> tuple[Path, ...]:
     script, _, _ = source.inputs.rpartition(":")
     inputs = script if script.endswith(".py") else source.inputs
     tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
-    return tuple(Path(each) for each in dict.fromkeys((inputs, *tables)) if each)
+    found = [Path(each) for each in dict.fromkeys((inputs, *tables)) if each]
+    if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
+        found.append(tokenizer)
+    return tuple(found)
+
+
+def inputs_of(source: Source) -> Sets:
+    """Read what the user gives a model; texts as tokens."""
+    path = Path(source.inputs)
+    if is_text(path) and path.is_file():
+        return [tokens_of(path, tokenizer_of(source), length_of(source))]
+    return given_inputs(source.inputs, source.folder)
+
+
+def tokenizer_of(source: Source) -> Path:
+    """Name the tokenizer's file beside the model."""
+    if is_callable_name(source.path):
+        return Path(source.folder) / TOKENIZER
+    path = Path(path_parts(source.path)[1])
+    return (path if path.is_dir() else path.parent) / TOKENIZER
+
+
+def length_of(source: Source) -> int | None:
+    """Of texts in tokens, where a size is given for it."""
+    return dict(source.dims).get("sequence")
 
 
 def given_inputs(text: str, folder: str) -> Sets:
@@ -198,6 +223,8 @@ def of_tensors(own: Mapping[str, np.ndarray], tensors: Sequence[Tensor]) -> dict
 
 def _named(own: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
     """By the model's names; arrays without names (empty, or numbers) count in the model's order."""
+    if isinstance(own, Tokens):
+        return {name: array for name, array in own.items() if name in names}
     if all(not name or name.isdecimal() for name in own):
         return dict(zip(names, own.values(), strict=False))
     unknown = [name for name in own if name not in names]

@@ -15,17 +15,22 @@ from fairlap.models.array_files.table_columns import column_in
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
 from fairlap.models.published_data.finding import labels_at
+from fairlap.models.published_data.text_tokens import is_text, labels_of_texts
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.inputs import why_unreadable
+from fairlap.models.sources.inputs import length_of, tokenizer_of, why_unreadable
 from fairlap.models.task_metrics import metric_named
+from fairlap.request.fields.source import Source
 from fairlap.request.fields.table_column import TABLES, file_and_column
 
 _MOST_GROUPS = 50
 _MOST_CHARACTERS = 60  # of the name of a group
 
 
-def labels_in(where: str | Path, metrics: Sequence[str]) -> Array:
-    """With one row for each item: an array, a column of numbers, or a COCO annotation file."""
+def labels_in(where: str | Path, metrics: Sequence[str], source: Source | None = None) -> Array:
+    """With one row for each item: an array, a column of numbers, a COCO annotation file, or what a text is labelled.
+
+    ``source`` is the model, beside which the tokenizer of texts is.
+    """
     text = str(where)
     coco = [metric for metric in metrics if metric_named(metric).reads_coco]
     if others := [metric for metric in metrics if coco and metric not in coco]:
@@ -35,6 +40,8 @@ def labels_in(where: str | Path, metrics: Sequence[str]) -> Array:
         )
     if coco:
         return _read(text, "labels", lambda path: labels_of_annotations(path.read_bytes()))
+    if source is not None and is_text(Path(text)):
+        return _read(text, "labels", lambda path: labels_of_texts(path, tokenizer_of(source), length_of(source)))
     return _of_items(text, "labels", _numbers)
 
 

@@ -35,7 +35,7 @@ class MetricData(NamedTuple):
 
 
 def write_data(source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path) -> MetricData:
-    labels = labels_in(source.labels, source.metrics)
+    labels = labels_in(source.labels, source.metrics, source)
     outputs = [Output(name, exact[name].shape, found.output_types[name]) for name in found.outputs]
     try:
         for text in source.metrics:

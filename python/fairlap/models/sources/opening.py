@@ -38,7 +38,7 @@ from fairlap.models.sources.bundle import (
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
 from fairlap.models.sources.file_contents import require_fetched, require_own_content
-from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, given_inputs
+from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, inputs_of
 from fairlap.models.sources.learning.learner import is_code, kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,
@@ -153,7 +153,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
     require_readable_labels(order.source)
     found = kind.open(order.source, folder)
     require_float32(found)
-    given, items = given_inputs(order.source.inputs, order.source.folder) if found.proof is None else [], 0
+    given, items = inputs_of(order.source) if found.proof is None else [], 0
     casts = cast_notices(found.inputs, given)
     if order.source.metrics:
         given, items = batches_of(found.inputs, given, found.batch_axes)

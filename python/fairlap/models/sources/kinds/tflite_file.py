@@ -14,7 +14,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.inputs import inputs_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
 from fairlap.models.sources.tensorflow_files.tflite_graph import TfliteGraph
@@ -50,7 +50,7 @@ class TfliteFile(SourceKind):
         graph.require_float32()
         names = list(graph.inputs)
         require_known_ranges(names, source)
-        given = given_inputs(source.inputs, source.folder)
+        given = inputs_of(source)
         declared = {name: graph.sizes(tensor) for name, tensor in graph.inputs.items()}
         shapes = bound_shapes(declared, source, given_shapes(given, declared, source))
         graph.bind(shapes)
