@@ -19,6 +19,7 @@ from fairlap.errors import FairlapError, described
 from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.npy_map import mapped, release
 from fairlap.models.array_files.numpy_files import why_not_read
+from fairlap.models.array_files.table_columns import features_in
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.published_data.finding import images_at
@@ -26,7 +27,7 @@ from fairlap.models.published_data.text_tokens import TOKENIZER, Tokens, is_text
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
-from fairlap.request.fields.table_column import file_and_column
+from fairlap.request.fields.table_column import TABLES, file_and_column
 
 CODE = "E_SOURCE_INPUTS"
 CALIBRATION = "calibration-"  # with a number, sets of inputs that a quantization may look at
@@ -51,11 +52,23 @@ def given_files(source: Source) -> tuple[Path, ...]:
 
 
 def inputs_of(source: Source) -> Sets:
-    """Read what the user gives a model; texts as tokens."""
+    """Read what the user gives a model; texts as tokens, and of a table all columns but its labels and groups."""
     path = Path(source.inputs)
     if is_text(path) and path.is_file():
         return [tokens_of(path, tokenizer_of(source), length_of(source))]
+    if path.suffix.lower() in TABLES and path.is_file():
+        named = (file_and_column(each) for each in (source.labels, source.groups))
+        return [{"": _features(path, [column for file, column in named if file == source.inputs])}]
     return given_inputs(source.inputs, source.folder)
+
+
+def _features(path: Path, without: Sequence[str]) -> np.ndarray:
+    try:
+        return features_in(path, without, CODE)
+    except FairlapError:
+        raise
+    except (ValueError, OSError) as error:
+        raise SourceError(f"{path} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
 
 
 def tokenizer_of(source: Source) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.inputs import inputs_of
 from fairlap.models.sources.labels import groups_in, labels_in
 from fairlap.request.fields.source import Source, with_paths
 from fairlap.request.fields.table_column import absolute, file_and_column
@@ -79,3 +80,24 @@ def test_groups_move_with_their_file_and_define_no_other_work() -> None:
     assert (moved.labels, moved.groups) == ("/b/p.csv:y", "/b/p.csv:sex")
     other = Source("net.onnx", "/a/net.onnx", "/a", labels="/a/p.csv:y")
     assert Work("net.onnx", 4, source=source).id == Work("net.onnx", 4, source=other).id
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_the_other_columns_of_a_table_are_features(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    if name.endswith(".csv"):
+        file.write_text("age,income,sex,hours\n30, 1,f,40.5\n41,0,m,20\n")
+    else:
+        arrow = pytest.importorskip("pyarrow", reason="`make test` installs it and runs this")
+        from pyarrow import parquet
+
+        rows = {"age": [30, 41], "income": [1, 0], "sex": ["f", "m"], "hours": [40.5, 20.0]}
+        parquet.write_table(arrow.table(rows), file)
+    source = Source("m.onnx", str(tmp_path / "m.onnx"), inputs=str(file), labels=f"{file}:income", groups=f"{file}:sex")
+    [found] = inputs_of(source)
+    assert found[""].tolist() == [[30, 40.5], [41, 20]]
+    assert found[""].dtype == np.float32
+    with pytest.raises(SourceError) as refused:  # sex is text, unless it is the group
+        inputs_of(Source("m.onnx", str(tmp_path / "m.onnx"), inputs=str(file), labels=f"{file}:income"))
+    assert refused.value.code == "E_SOURCE_INPUTS"
+    assert str(file) in str(refused.value)
