@@ -11,8 +11,8 @@ import numpy.typing as npt
 from fairlap.data.corruptions import blur, files, light, noise
 from fairlap.data.corruptions.noise import Image
 from fairlap.data.corruptions.severities import size_of, strength
-from fairlap.data.corruptions.typos import with_typos
 from fairlap.models.slices.corruptible import CorruptibleInput
+from fairlap.models.slices.typos import mistyped_numbers
 from fairlap.request.fields.corruption import IMAGE_CORRUPTIONS, TYPOS, Corruption
 
 Array = npt.NDArray[Any]
@@ -40,9 +40,10 @@ def corrupted_items(items: Array, first: int, corruption: Corruption, of: Corrup
     """Corrupt the items of a batch; ``first`` is the number of the first one among all."""
     found = np.empty_like(items)
     for place, item in enumerate(items):
-        drawn = np.random.default_rng([*corruption.name.encode(), corruption.severity, first + place])
+        drawn = corruption.drawn_for(first + place)
         if corruption.name == TYPOS:
-            found[place] = with_typos(item.reshape(-1), corruption.severity, int(of.high), drawn).reshape(item.shape)
+            flat = mistyped_numbers(item.reshape(-1), corruption.severity, int(of.high), drawn)
+            found[place] = flat.reshape(item.shape)
         else:
             found[place] = _corrupted_image(item, corruption, of, drawn)
     return found

@@ -23,10 +23,10 @@ class PublishedImages:
     images: Array  # bytes: items, channels, height and width
     labels: Array  # int32: the number of each item's class
     classes: tuple[str, ...]
-    held_out: Array | None = None  # whether each item is of the test part; None where the files tell of none
+    held_out: Array | None = None  # whether each item is of the test part; None where the files have no such part
 
     def test_part(self) -> PublishedImages:
-        """Select what scores are computed on: all of it, where the files tell of no other part."""
+        """Select what scores are computed on: all of it, where the files have no such part."""
         if self.held_out is None:
             return self
         return PublishedImages(self.images[self.held_out], self.labels[self.held_out], self.classes)

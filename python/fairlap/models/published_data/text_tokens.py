@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,8 @@ from fairlap.models.published_data.glue_files import glue_texts
 from fairlap.models.published_data.published_images import Array, refuse
 from fairlap.models.published_data.squad_files import squad_texts
 from fairlap.models.published_data.texts import Texts
+from fairlap.models.slices.typos import mistyped
+from fairlap.request.fields.corruption import Corruption
 
 TOKENIZER = "tokenizer.json"
 _READERS = {".tsv": glue_texts, ".json": squad_texts}
@@ -33,9 +36,13 @@ def is_text(path: Path) -> bool:
 
 
 @cache
-def tokens_of(path: Path, tokenizer: Path, length: int | None) -> Tokens:
-    """Encode each item; shorter ones are filled up, longer ones are cut, of two texts the second one."""
-    encoded = _encoded(path, _texts(path), tokenizer, length)
+def tokens_of(path: Path, tokenizer: Path, length: int | None, typos: Corruption | None = None) -> Tokens:
+    """Encode each item; shorter ones are filled up, longer ones are cut, of two texts the second one.
+
+    ``typos`` mistypes them before, of questions about a paragraph the questions alone.
+    """
+    texts = _texts(path)
+    encoded = _encoded(path, texts if typos is None else _with_typos(texts, typos), tokenizer, length)
     return Tokens(
         input_ids=np.array([each.ids for each in encoded], np.int64),
         attention_mask=np.array([each.attention_mask for each in encoded], np.int64),
@@ -59,6 +66,15 @@ def labels_of_texts(path: Path, tokenizer: Path, length: int | None) -> Array:
     for number, places in enumerate(found):
         labels[number, : len(places)] = places
     return labels
+
+
+def _with_typos(texts: Texts, typos: Corruption) -> Texts:
+    both = [texts.first, *([] if texts.second is None or texts.spans is not None else [texts.second])]
+    drawn = [typos.drawn_for(number) for number in range(len(texts.first))]
+    first, *second = (
+        [mistyped(text, typos.severity, own) for text, own in zip(each, drawn, strict=True)] for each in both
+    )
+    return replace(texts, first=first, second=second[0] if second else texts.second)
 
 
 def _texts(path: Path) -> Texts:

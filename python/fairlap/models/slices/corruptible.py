@@ -23,10 +23,13 @@ Batch = Mapping[str, Any]
 class CorruptibleInput(msgspec.Struct, frozen=True):
     """``low`` and ``high`` are black and white, or the smallest and the largest number of a text."""
 
-    name: str
+    name: str  # empty where texts were mistyped before tokens were made of them
     channels: Literal["first", "last", ""]  # of images
     low: float
     high: float
+
+
+MISTYPED = CorruptibleInput("", "", 0, 0)
 
 
 def corruptible_input(

@@ -26,6 +26,7 @@ from fairlap.models.published_data.finding import images_at
 from fairlap.models.published_data.text_tokens import TOKENIZER, Tokens, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
+from fairlap.request.fields.corruption import Corruption
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
 from fairlap.request.fields.table_column import TABLES, file_and_column
 
@@ -69,6 +70,13 @@ def _features(path: Path, without: Sequence[str]) -> np.ndarray:
         raise
     except (ValueError, OSError) as error:
         raise SourceError(f"{path} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
+
+
+def mistyped_inputs(source: Source, typos: Corruption) -> Sets:
+    """Make tokens of texts with typing errors, as many for an item as without."""
+    path = Path(source.inputs)
+    [whole] = inputs_of(source)
+    return [tokens_of(path, tokenizer_of(source), whole["input_ids"].shape[1], typos)]
 
 
 def tokenizer_of(source: Source) -> Path:

@@ -14,10 +14,11 @@ from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
 from fairlap.models.array_files.npy_map import release
 from fairlap.models.metrics.metric import Array, Output
-from fairlap.models.slices.corruptible import CorruptibleInput, corruptible_input
-from fairlap.models.sources.bundle import GROUPS, data_file, labels_file
+from fairlap.models.published_data.text_tokens import is_text
+from fairlap.models.slices.corruptible import MISTYPED, CorruptibleInput, corruptible_input
+from fairlap.models.sources.bundle import GROUPS, data_file, labels_file, mistyped_file
 from fairlap.models.sources.contract import Opened, SourceError
-from fairlap.models.sources.inputs import Sets, of_tensors
+from fairlap.models.sources.inputs import Sets, batches_of, mistyped_inputs, of_tensors
 from fairlap.models.sources.labels import groups_in, labels_in
 from fairlap.models.sources.proof import Outputs
 from fairlap.models.spec import LABELS
@@ -48,10 +49,22 @@ def write_data(source: Source, found: Opened, batches: Sets, items: int, exact: 
     release(labels)
     for number, batch in enumerate(batches):
         safetensors.write(data_file(folder, number), of_tensors(batch, found.inputs))
+    return MetricData(names, _corruptible(source, found, batches, folder))
+
+
+def _corruptible(source: Source, found: Opened, batches: Sets, folder: Path) -> CorruptibleInput | None:
+    """Find the input that is corrupted during the race; texts are mistyped now, while they are texts."""
     if not source.corruptions:
-        return MetricData(names)
+        return None
     ranges = {name: (float(low), float(high)) for name, low, high in source.ranges}
-    return MetricData(names, corruptible_input(found.inputs, batches, ranges, source.corruptions))
+    corruptible = corruptible_input(found.inputs, batches, ranges, source.corruptions)
+    if not is_text(Path(source.inputs)):
+        return corruptible
+    for typos in source.corruptions:
+        mistyped, _ = batches_of(found.inputs, mistyped_inputs(source, typos), found.batch_axes)
+        for number, batch in enumerate(mistyped):
+            safetensors.write(mistyped_file(folder, typos.severity, number), of_tensors(batch, found.inputs))
+    return MISTYPED
 
 
 def _typed(labels: Array) -> Array:

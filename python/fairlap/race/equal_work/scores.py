@@ -12,7 +12,8 @@ from fairlap.data.corruptions.corruption import corrupted_items
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
 from fairlap.models.metrics.metric import Parts
-from fairlap.models.sources.bundle import GROUPS, bundle_in, data_file, labels_file
+from fairlap.models.slices.corruptible import MISTYPED
+from fairlap.models.sources.bundle import GROUPS, bundle_in, data_file, labels_file, mistyped_file
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import NotFinite, joined, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
@@ -73,6 +74,8 @@ class _Answering:
         """Corrupt one batch at a time; the items that fill up the last one are not scored."""
         file, of = self._scratch / "corrupted.safetensors", bundle_in(self._folder).corruptible
         assert of is not None
+        if of == MISTYPED:
+            return self._answered(partial(mistyped_file, self._folder, corruption.severity))
 
         def inputs(number: int) -> Path:
             batch = dict(safetensors.read(data_file(self._folder, number)))

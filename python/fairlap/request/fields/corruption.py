@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import msgspec
+import numpy as np
 
 from fairlap.errors import InvalidRequest
 from fairlap.suggestions import did_you_mean
@@ -32,6 +33,10 @@ class Corruption(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         return f"{self.name}:{self.severity}"
+
+    def drawn_for(self, item: int) -> np.random.Generator:
+        """Draw for the item of this number: the same every time, in batches of any size."""
+        return np.random.default_rng([*self.name.encode(), self.severity, item])
 
 
 def corruptions_in(texts: Iterable[str]) -> tuple[Corruption, ...]:

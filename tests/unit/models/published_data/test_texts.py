@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models.sources.inputs import Tokens, given_files, inputs_of, of_tensors
+from fairlap.models.sources.inputs import Tokens, given_files, inputs_of, mistyped_inputs, of_tensors
 from fairlap.models.sources.labels import labels_in
 from fairlap.models.spec import Tensor
+from fairlap.request.fields.corruption import Corruption
 from fairlap.request.fields.source import Source
 
 tokenizers = pytest.importorskip("tokenizers", reason="`make test` installs it and runs this")
@@ -165,3 +166,18 @@ def test_a_tokenizer_that_is_missing_or_none_is_named(model: Path) -> None:
             inputs_of(source(model, file))
         assert "tokenizer.json" in str(refused.value)
         assert "\n" not in str(refused.value)
+
+
+def test_texts_are_mistyped_before_they_become_tokens(model: Path) -> None:
+    file = model.with_name("dev.tsv")
+    file.write_text("sentence1\tsentence2\tlabel\n" + "good film\tmade it\t1\n" * 9)
+    own = source(model, file)
+    [whole], [mistyped] = inputs_of(own), mistyped_inputs(own, Corruption("typos", 5))
+    assert mistyped["input_ids"].shape == whole["input_ids"].shape
+    unknown = (mistyped["input_ids"] == ID["[UNK]"]).sum(axis=1)
+    assert (unknown > 0).all()  # a word with a typing error is none of the vocabulary
+    assert len(set(map(tuple, mistyped["input_ids"].tolist()))) > 1
+    squads = model.with_name("dev.json")
+    squads.write_text(squad(question("Ann Lee")))
+    [tokens] = mistyped_inputs(source(model, squads), Corruption("typos", 3))
+    assert words(tokens["input_ids"][0]).endswith(f"[SEP] {CONTEXT} [SEP]")  # so that the answer is where it was

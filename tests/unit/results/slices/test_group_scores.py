@@ -56,7 +56,7 @@ def test_figures_are_those_by_hand() -> None:
     assert young.apart.low < young.apart.value < (young.apart.high or 0) < 0
 
 
-def test_whoever_answers_first_does_not_matter() -> None:
+def test_the_order_in_which_contestants_answer_does_not_matter() -> None:
     turned = grouped_run()
     turned.processes.reverse()
     first = {row.contestant + row.precision: row.group_scores for row in results_of(turned, "r").rows}
