@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from fairlap.models.slices.groups import Grouped, changes_by_group, scores_by_group
 from fairlap.models.slices.slice_scores import GroupScores
@@ -44,7 +42,7 @@ def grouped_run(metrics: tuple[str, ...] = ("top1", "brier"), **options: object)
     return run
 
 
-def answers(metrics: tuple[str, ...], *, in_int8: bool) -> Mapping[str, Grouped]:
+def answers(metrics: tuple[str, ...], *, in_int8: bool) -> dict[str, Grouped]:
     scores = np.eye(CLASSES)[IN_INT8 if in_int8 else BEST]
     return {metric: Grouped(metric, parts_of(metric, [scores], LABELS), GROUPS, NAMES) for metric in metrics}
 

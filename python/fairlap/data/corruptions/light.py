@@ -14,14 +14,16 @@ def brightness(image: Image, added: float, _: np.random.Generator) -> Image:
     """Add to the value of each pixel's hue, saturation and value. Black becomes grey."""
     if image.shape[2] < _COLOURS:
         return image + added
-    value = image.max(axis=2, keepdims=True)
-    brighter = np.clip(value + added, 0, 1)
-    return np.where(value > 0, image * (brighter / np.where(value > 0, value, 1)), brighter)
+    value: Image = image.max(axis=2, keepdims=True)
+    brighter: Image = np.clip(value + added, 0, 1)
+    found: Image = np.where(value > 0, image * (brighter / np.where(value > 0, value, 1)), brighter)
+    return found
 
 
 def contrast(image: Image, factor: float, _: np.random.Generator) -> Image:
-    mean = image.mean(axis=(0, 1), keepdims=True)
-    return (image - mean) * factor + mean
+    mean: Image = image.mean(axis=(0, 1), keepdims=True)
+    flat: Image = (image - mean) * factor + mean
+    return flat
 
 
 def saturate(image: Image, change: tuple[float, float], _: np.random.Generator) -> Image:
@@ -41,7 +43,8 @@ def fog(image: Image, density: tuple[float, float], drawn: np.random.Generator) 
     height, width = image.shape[:2]
     cloud = fractal(1 << (max(height, width) - 1).bit_length(), decay, drawn)[:height, :width, None]
     lightest = image.max()
-    return (image + amount * cloud) * lightest / (lightest + amount)
+    foggy: Image = (image + amount * cloud) * lightest / (lightest + amount)
+    return foggy
 
 
 def fractal(side: int, decay: float, drawn: np.random.Generator) -> Image:
@@ -65,4 +68,5 @@ def fractal(side: int, decay: float, drawn: np.random.Generator) -> Image:
         found[half::step, ::step] = middle(below)
         step, wibble = half, wibble / decay
     found -= found.min()
-    return found / max(found.max(), np.finfo(float).tiny)
+    scaled: Image = found / max(found.max(), np.finfo(float).tiny)
+    return scaled

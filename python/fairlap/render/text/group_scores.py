@@ -68,7 +68,8 @@ def change_cells(each: SliceScore) -> tuple[str, ...]:
 
 
 def signed(value: float) -> str:
-    return f"{'+' if value > 0 else ''}{quantity_text.number(value)}"
+    """Zero has no sign, whichever side a comparison was read from."""
+    return f"{'+' if value > 0 else ''}{quantity_text.number(value + 0.0)}"
 
 
 def apart_text(found: Estimate) -> str:

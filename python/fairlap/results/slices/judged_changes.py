@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from fairlap.models.slices.slice_scores import SliceChange
 from fairlap.models.task_metrics import Score, metric_named
 from fairlap.results.column_definitions.estimate import Estimate
@@ -47,10 +49,7 @@ def _between(key: Key, other: Key, found: Mapping[Key, Sequence[SliceChange]]) -
 
 def _reversed(each: SliceChange) -> SliceChange:
     change, elsewhere = (None if end is None else -end for end in (each.change, each.elsewhere))
-    return SliceChange(
-        *(each.metric, each.slice, each.against, each.against_work),
-        *(change, elsewhere, each.standard_error, each.degrees, each.method, each.why_not),
-    )
+    return msgspec.structs.replace(each, change=change, elsewhere=elsewhere)
 
 
 def judged_changes(metric: str, changes: Changes, scores: Mapping[Key, float]) -> Judged:

@@ -22,10 +22,13 @@ PIXELS, LABELS = DRAWN.integers(0, 256, (12, 3072), np.uint8), np.arange(12) % 3
 NAMES = ("airplane", "automobile", "bird")
 
 
-class _OfPython2(pickle._Pickler):  # type: ignore[name-defined,misc]
+PlainPickler: Any = pickle._Pickler  # the one in Python, whose parts can be replaced
+
+
+class _OfPython2(PlainPickler):  # type: ignore[misc]
     """Writes texts and bytes as Python 2 did, which had one type for both."""
 
-    dispatch: ClassVar[dict[type, Any]] = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
+    dispatch: ClassVar[dict[type, Any]] = dict(PlainPickler.dispatch)
 
     def save_text(self, found: str | bytes) -> None:
         content = found.encode() if isinstance(found, str) else found

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models.sources.inputs import Tokens, given_files, inputs_of, mistyped_inputs, of_tensors
+from fairlap.models.published_data.text_tokens import Tokens
+from fairlap.models.sources.inputs import given_files, inputs_of, mistyped_inputs, of_tensors
 from fairlap.models.sources.labels import labels_in
 from fairlap.models.spec import Tensor
 from fairlap.request.fields.corruption import Corruption

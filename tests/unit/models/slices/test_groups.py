@@ -28,11 +28,12 @@ def test_shares_by_group_and_their_change_are_those_by_hand() -> None:
     scores = scores_by_group(after)
     changes = {each.slice: each for each in changes_by_group(after, before, "torch", "w")}
     for number, name in enumerate(NAMES):
-        inside = number == GROUPS
+        inside = np.equal(GROUPS, number)
         right, right_before = (WORSE == LABELS), (BEST == LABELS)
         found = scores[name]
         assert found is not None
-        assert (found.value, found.items) == (pytest.approx(right[inside].mean()), int(inside.sum()))
+        assert found.value == pytest.approx(right[inside].mean())
+        assert found.items == int(inside.sum())
         assert found.interval == "Wilson"
         assert changes[name].change == pytest.approx(right[inside].mean() - right_before[inside].mean())
         assert changes[name].elsewhere == pytest.approx(right[~inside].mean() - right_before[~inside].mean())

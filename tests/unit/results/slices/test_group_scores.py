@@ -51,6 +51,8 @@ def test_figures_are_those_by_hand() -> None:
     assert young.change == pytest.approx(change[GROUPS == 1].mean())
     assert young.elsewhere == pytest.approx(change[GROUPS != 1].mean())
     assert young.apart is not None
+    assert young.change is not None
+    assert young.elsewhere is not None
     assert young.apart.value == pytest.approx(young.change - young.elsewhere)
     assert young.apart.low is not None
     assert young.apart.low < young.apart.value < (young.apart.high or 0) < 0
