@@ -45,9 +45,9 @@ def compare(
 
     The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
     in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of
-    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require`` and
-    ``use`` fill the result's ``decision``, changes, ``require="memory_peak<=+2%"``, its ``findings``, as of a gate
-    against the ``baseline`` or the first; ``output`` names files. The result has a row for each contestant:
+    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` and ``groups`` arrays.
+    ``require`` and ``use`` fill the result's ``decision``, changes, ``require="memory_peak<=+2%"``, its ``findings``,
+    as of a gate against the ``baseline`` or the first; ``output`` names files. It has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
     Callables that can be imported race as ``compare("callable", on=["python:call=k.a", "python:call=k.b"])``; with
     ``reference="k:ref"`` and ``inputs="k:draw"`` their answers are checked.
@@ -182,11 +182,12 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         named: dict[str, Any] = {name: np.asarray(array) for name, array in inputs.items()}
         np.savez(folder / "inputs.npz", **named)
         texts["inputs"] = str(folder / "inputs.npz")
-    if options.get("labels") is not None and not isinstance(options["labels"], str):
-        import numpy as np
+    for name in ("labels", "groups"):
+        if options.get(name) is not None and not isinstance(options[name], str):
+            import numpy as np
 
-        np.save(folder / "labels.npy", np.asarray(options["labels"]), allow_pickle=False)
-        texts["labels"] = str(folder / "labels.npy")
+            np.save(folder / f"{name}.npy", np.asarray(options[name]), allow_pickle=False)
+            texts[name] = str(folder / f"{name}.npy")
     return texts
 
 

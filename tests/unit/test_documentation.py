@@ -29,6 +29,7 @@ PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
 SLOW = {  # their examples race frameworks
     "docs/how-to/choose-a-model.md",
     "docs/how-to/differentiate-functions.md",
+    "docs/how-to/compare-scores-by-group.md",
     "docs/how-to/race-input-pipelines.md",
     "docs/how-to/solve-differential-equations.md",
     "docs/tutorials/race-your-own-model.md",

@@ -45,6 +45,8 @@ _NOT_ASKED = (
     "max_slowdown",
     "only_winner",
     "max_drop",
+    "groups",
+    "corrupt",
     "fresh",
 )
 
@@ -54,8 +56,13 @@ ProgressFor = Callable[[Plan, float | None], Progress]
 def question_of(request: RaceRequest, minimise: str = "", score_margin: str | float = 0.01) -> ChoiceQuestion:
     """Parse what is asked, and refuse what a choice does not answer."""
     metrics = metrics_named(request)
-    if len(metrics) != 1 or not request.labels or not request.inputs:
-        raise InvalidRequest("candidates are compared by one --metric, with --labels and --inputs", code="E_METRIC")
+    if lacks := [f"--{name}" for name in ("metric", "labels", "inputs") if not getattr(request, name)]:
+        raise InvalidRequest(f"candidates are compared by a score; give {' and '.join(lacks)} too", code="E_METRIC")
+    if len(metrics) > 1:
+        raise InvalidRequest(
+            f"candidates are compared by one --metric (got {', '.join(metrics)}); choose once for each of them",
+            code="E_METRIC",
+        )
     objectives = get_args(Objective)
     if minimise and minimise not in objectives:
         raise InvalidRequest(f"--minimise must be one of {', '.join(objectives)} (got {minimise!r})", code=CODE)

@@ -23,8 +23,8 @@ RACE_SECTIONS: Mapping[str, str] = {
     "Under which conditions": "threads conditions seconds lock-clocks seed data-seed memory-limit sandbox remote "
     "pass-env",
     "How long": "runs budget blocks fresh target only-winner max-slowdown best-budget wait",
-    "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels price "
-    "require for",
+    "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels groups "
+    "corrupt price require for",
     "What else to measure": "profile trace recompile min-memory max-batch max-batch-budget",
     "Plans and results": "dry-run save-plan plan resume recheck store output json quiet",
     "Help": "h help",

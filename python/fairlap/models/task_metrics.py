@@ -116,7 +116,8 @@ def value_of(text: str, batches: Sequence[Parts]) -> float:
     return metric_named(text).value(*joined(batches))
 
 
-def score_of(text: str, batches: Sequence[Parts]) -> Score:
+def score_of(text: str, batches: Sequence[Parts], resamples: int | None = None) -> Score:
+    """Compute the figure and its interval; ``resamples`` are fewer than the metric's where many scores are made."""
     metric, parts = metric_named(text), joined(batches)
     value, items = metric.value(*parts), len(parts[0])
     if not np.isfinite(value):
@@ -128,8 +129,8 @@ def score_of(text: str, batches: Sequence[Parts]) -> Score:
         return Score(value, float(found.low), float(found.high), "Wilson", items)
     if items < 2:
         return Score(value, None, None, "", items, "there is one item")
-    if metric.most_resampled is not None and parts[0].size > metric.most_resampled:
-        return Score(value, None, None, "", items, "computing it again for resampled items takes too long")
+    if why := metric.why_not_resampled(parts):
+        return Score(value, None, None, "", items, why)
     from scipy.stats import DegenerateDataWarning, bootstrap
 
     def of_items(places: Array) -> float:
@@ -138,7 +139,12 @@ def score_of(text: str, batches: Sequence[Parts]) -> Score:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)  # of ends that are not finite, which are seen below
         ends = bootstrap(
-            (np.arange(items),), of_items, n_resamples=metric.resamples, vectorized=False, method="percentile", rng=0
+            (np.arange(items),),
+            of_items,
+            n_resamples=resamples or metric.resamples,
+            vectorized=False,
+            method="percentile",
+            rng=0,
         ).confidence_interval
     if not np.isfinite([ends.low, ends.high]).all():
         return Score(value, None, None, "", items, "some resamples of the items have no such figure")

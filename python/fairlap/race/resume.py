@@ -22,6 +22,7 @@ from fairlap.race.run import Run
 from fairlap.race.scenario_side import race_sides
 from fairlap.race.stopping import ended_by_rule
 from fairlap.request.fields.source import Source, path_parts, with_paths
+from fairlap.request.fields.table_column import file_and_column
 from fairlap.request.work import StartWeights
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
@@ -117,7 +118,8 @@ def _start_here(start: StartWeights) -> StartWeights:
 
 def _roots(source: Source) -> list[str]:
     first = path_parts(source.path)[1]
-    return [path for path in (first, *source.exports, source.inputs, source.labels) if path]
+    tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
+    return [path for path in (first, *source.exports, source.inputs, *tables) if path]
 
 
 def _place_here(path: str, roots: Sequence[str]) -> Path:

@@ -231,12 +231,15 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
     words += ["--reference", first.shown] if first.of_callables and not first.peer else []
     words += ["--inputs", first.inputs] if first.inputs else []
     words += ["--trust"] if first.trust else []
-    return words + (["--metric", ",".join(first.metrics), "--labels", first.labels] if first.metrics else [])
+    words += ["--metric", ",".join(first.metrics), "--labels", first.labels] if first.metrics else []
+    words += ["--groups", first.groups] if first.groups else []
+    return words + (["--corrupt", ",".join(each.text for each in first.corruptions)] if first.corruptions else [])
 
 
 def _bound(source: Source) -> tuple[object, ...]:
     dims = source.dims, source.mix, source.answer_text
-    return source.folder, dims, source.ranges, source.inputs, source.trust, source.metrics, source.labels
+    scored = source.metrics, source.labels, source.groups, source.corruptions
+    return source.folder, dims, source.ranges, source.inputs, source.trust, *scored
 
 
 def _training(plan: Plan) -> Words:

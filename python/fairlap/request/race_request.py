@@ -240,9 +240,24 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     labels: Annotated[
         str | None,
         _about(
-            "The right answers for the metrics or the loss, a .npy file with one for each item; for map, COCO's .json."
+            "The right answers for the metrics or the loss, one for each item: a .npy file; for metrics also a column "
+            'of numbers, "people.csv:income"; for map, COCO\'s .json.'
         ),
     ] = None
+    groups: Annotated[
+        str | None,
+        _about(
+            'Of each item, its group: a column of a CSV, TSV or Parquet file, "people.csv:sex", or a .npy file. Scores '
+            "are reported by group, and whether contestants change any group more than the others."
+        ),
+    ] = None
+    corrupt: Annotated[
+        str | tuple[str, ...],
+        _about(
+            "Corruptions of the inputs under which the metrics are computed too, and whether contestants lose more "
+            'there: "fog", "fog:3", of a kind "noise", "blur", "light" or "files", "all", or "typos" for texts.'
+        ),
+    ] = ()
     trust: Annotated[
         bool,
         _about("Allow your own model's file to run code when it is loaded. Refused in a request file: add --trust."),

@@ -21,6 +21,7 @@ from fairlap.results.row_sequence import Rows
 from fairlap.results.rows import rows_of_work
 from fairlap.results.scales.scaling import scaling_of
 from fairlap.results.scales.scaling_series import ScalingSeries
+from fairlap.results.slices.slices_of_run import slices_of_run
 from fairlap.results.work_result import ContestantResult, WorkResult, work_result_of
 
 if TYPE_CHECKING:
@@ -162,11 +163,11 @@ def results_of(
             )
             for basis in bases
         ]
-    scaling = scaling_of(run.plan, found)
+    scaling, slices = scaling_of(run.plan, found), slices_of_run(run, baseline)
     results = Results(
         run,
         run_id,
-        tuple(replace(each, rows=rows_of_work(run, run_id, each, baseline, price, scaling)) for each in found),
+        tuple(replace(each, rows=rows_of_work(run, run_id, each, baseline, price, scaling, slices)) for each in found),
         baseline,
         price,
         samples,

@@ -42,6 +42,7 @@ from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.scenario_side import results_sides
+from fairlap.results.slices.slices_of_run import Slices
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.scenarios.process_result import NOT_ITS_FIRST, ProcessResult
 
@@ -68,10 +69,11 @@ def rows_of_work(
     found: WorkResult,
     baseline: str,
     price: Price | None,
-    scaling: Sequence[ScalingSeries] = (),
+    scaling: Sequence[ScalingSeries],
+    slices: Slices,
 ) -> tuple[Row, ...]:
     """``baseline`` names the contestant to compare with; the fastest ranked one when empty."""
-    return tuple(_row(run, run_id, found, result, baseline, price, scaling) for result in found.contestants)
+    return tuple(_row(run, run_id, found, result, baseline, price, scaling, slices) for result in found.contestants)
 
 
 def _row(
@@ -82,6 +84,7 @@ def _row(
     baseline: str,
     price: Price | None,
     scaling: Sequence[ScalingSeries],
+    slices: Slices,
 ) -> Row:
     work = work_result.work
     scenario = run.plan.scenario(work)
@@ -174,6 +177,8 @@ def _row(
         energy_by_sensor_j=energy_by_sensor(result, work),
         **device_states_of(result),
         scores=scores_of(result),
+        group_scores=slices.groups.get((result.contestant, work.id), {}),
+        corrupted_scores=slices.corrupted.get((result.contestant, work.id), {}),
         **{name: value for side in results_sides() for name, value in side.fields(result, work).items()},
         scenario_figures=figures_of(scenario, result),
         scenario_absent=absent_of(scenario, result),

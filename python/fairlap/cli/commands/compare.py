@@ -157,7 +157,14 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     metavar="NAME,...",
     help="Score the answers: top1, f1, roc_auc, perplexity, mse, wer, map, ...",
 )
-@click.option("--labels", metavar="FILE", help="The right answers for --metric or --loss: .npy; for map, .json.")
+@click.option("--labels", metavar="FILE", help="Right answers: .npy, FILE.csv:COLUMN for --metric; for map, .json.")
+@click.option("--groups", metavar="FILE", help="Scores by group of items: FILE.csv:COLUMN, or .npy.")
+@click.option(
+    "--corrupt",
+    type=NAMES,
+    metavar="NAME[:1-5],...",
+    help="Scores on corrupted inputs too: fog:3, noise, all; typos.",
+)
 @click.option(
     "--threads", type=WHOLE_NUMBERS, help="Threads of every contestant; 1,2 races both.  [default: all cores]"
 )

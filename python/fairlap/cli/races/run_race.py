@@ -33,6 +33,7 @@ from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.own_race import OwnRace, own_race_of
 from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.requirement_kinds import changes_and_limits
 from fairlap.race.planning.works_from_request import metrics_named
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
@@ -54,7 +55,6 @@ from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.runs.run_file import run_document, save_run
 from fairlap.store.runs.run_sources import require_contestant
-from fairlap.verdict import changes_among
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +109,7 @@ def checked_output(
     profiles = bool(asked.profile_processes) if isinstance(asked, Plan) else asked.profile
     require_trace_folder(options.trace, profiles=profiles)
     price = price_named(options.price) if options.price else None
-    changes, limits = changes_among(options.require)
+    changes, limits = changes_and_limits(options.require)
     require_known(changes)
     if changes and isinstance(asked, Plan):
         wrong = (
@@ -303,7 +303,7 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
         arguments += ["--keep-weights", str(options.keep_weights)]
     if options.trace is not None:
         arguments += ["--trace", str(options.trace)]
-    _, limits = changes_among(options.require)  # bounds on changes are part of the plan
+    _, limits = changes_and_limits(options.require)  # bounds on changes are part of the plan
     repeated = {"price": options.price, "require": limits, "for": options.use, "baseline": options.baseline}
     for name, value in (*repeated.items(), ("target", options.target)):
         if value:

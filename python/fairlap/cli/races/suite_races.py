@@ -27,6 +27,7 @@ from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import allow
+from fairlap.race.planning.requirement_kinds import changes_and_limits
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.suite import (
     E_SUITE,
@@ -51,7 +52,7 @@ from fairlap.suite.suite_document import (
     of_works,
     works_of,
 )
-from fairlap.verdict import ERROR_RATE, RequiredChange, changes_among
+from fairlap.verdict import ERROR_RATE, RequiredChange
 
 _LEAST_BUDGET_S = 0.1
 _FIRST_SIGNAL = 128  # an exit status from here on is that of a signal
@@ -139,7 +140,7 @@ def _planned(
 
 def _request_alone(race: RaceOfSuite) -> RaceRequest:
     """Drop a bound that the suite gives to all its races, where a race has nothing to compare with a baseline."""
-    bounded = race.baseline or changes_among(race.require)[0]
+    bounded = race.baseline or changes_and_limits(race.require)[0]
     return race if bounded else msgspec.structs.replace(race, max_slowdown=None)
 
 

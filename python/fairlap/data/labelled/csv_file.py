@@ -1,4 +1,4 @@
-"""Read a CSV file with a header line, twice: once for the types of its columns, and then some rows at a time."""
+"""Read a CSV or TSV file with a header line, twice: once for the types of its columns, and then some rows at a time."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _columns(path: Path, header: Row, text: set[int]) -> Iterator[Mapping[str, C
 def _parts(path: Path) -> Iterator[Rows]:
     """Read the header alone, with stripped names; then the rows, some at a time."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(file, delimiter=_separator(path), strict=True)
         rows: Rows = []
         try:
             header = [name.strip() for name in next(reader, [])]
@@ -103,13 +103,18 @@ def _parts(path: Path) -> Iterator[Rows]:
             yield rows
 
 
+def _separator(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
 def _label_place(header: Row, labels: str) -> int:
     return header.index(labels) if labels in header else len(header) - 1
 
 
 def _require_readable(path: Path, header: Row, found: _Found, labels: str) -> None:
-    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise InvalidRequest(f"{path} does not separate its cells with commas; save it with commas", code=CODE)
+    if len(header) == 1 and any(each in header[0] for each in ";\t,"):
+        own = "tabs" if _separator(path) == "\t" else "commas"
+        raise InvalidRequest(f"{path} does not separate its cells with {own}; save it with {own}", code=CODE)
     if not found.items:
         raise InvalidRequest(f"{path} has no items; a header line and a line for each item are needed", code=CODE)
     _require_header(path, header, labels, in_items=found.label_in_header)

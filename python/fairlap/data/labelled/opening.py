@@ -11,10 +11,16 @@ from fairlap.data.labelled.image_folder import image_items
 from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.npz_file import npz_items
 from fairlap.data.labelled.parquet_file import parquet_items
+from fairlap.data.labelled.published_set import published_items
 from fairlap.errors import InvalidRequest
+from fairlap.models.published_data.finding import reader_of
 from fairlap.request.fields.training_data import TrainingData
 
-_TABLES: Mapping[str, Callable[[Path, str], Items]] = {".csv": csv_items, ".parquet": parquet_items}
+_TABLES: Mapping[str, Callable[[Path, str], Items]] = {
+    ".csv": csv_items,
+    ".tsv": csv_items,
+    ".parquet": parquet_items,
+}
 _FILES = {**_TABLES, ".npz": npz_items}
 
 
@@ -39,6 +45,8 @@ def items_in(data: TrainingData) -> Items:
         return BUILT_IN[data.text]()
     path = Path(data.path or data.text)
     try:
+        if (published := reader_of(path)) is not None:
+            return published_items(path, published)
         if path.is_dir():
             return image_items(path, "")
         if not path.is_file():
@@ -50,8 +58,8 @@ def items_in(data: TrainingData) -> Items:
         read = _FILES.get(path.suffix.lower())
         if read is None:
             raise InvalidRequest(
-                f"{path} is not data that fairlap reads; files end with {', '.join(_FILES)}, and images are in a "
-                "folder with one folder for each class",
+                f"{path} is not data that fairlap reads; files end with {', '.join(_FILES)} or .tar, and images are "
+                "in a folder with one folder for each class, or as MNIST or CIFAR store them",
                 code=CODE,
             )
         return read(path, data.column)

@@ -56,6 +56,16 @@ class TaskMetric:
     resamples: int = 999
     most_resampled: int | None = None  # numbers in the first part; with more, resampling takes too long
 
+    def is_right_or_wrong(self, parts: Parts) -> bool:
+        """Whether each item is one answer, right or wrong, rather than several or a figure of its own."""
+        return self.share and bool(parts[1].max(initial=0) <= 1)
+
+    def why_not_resampled(self, parts: Parts) -> str:
+        """Empty where it may be."""
+        if self.most_resampled is not None and parts[0].size > self.most_resampled:
+            return "computing the metric again for resampled items takes too long"
+        return ""
+
 
 def refuse(text: str) -> InvalidRequest:
     return InvalidRequest(text, code=CODE)
@@ -85,4 +95,17 @@ def objects(rows: Sequence[Array]) -> Array:
     found = np.empty(len(rows), dtype=object)
     for number, row in enumerate(rows):
         found[number] = row
+    return found
+
+
+def items_differing(one: Parts, other: Parts) -> Array:
+    """Whether what a metric made of each item differs between two contestants."""
+    found = np.zeros(len(one[0]), dtype=bool)
+    for mine, theirs in zip(one, other, strict=True):
+        if mine.shape != theirs.shape:  # such as scores of more classes
+            found[:] = True
+        elif mine.dtype == object:  # rows of several lengths
+            found |= np.array([not np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True)])
+        else:
+            found |= (mine != theirs).reshape(len(found), -1).any(axis=1)
     return found

@@ -12,8 +12,10 @@ from fairlap.errors import reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.models.sources.contract import Bundle, Route, SourceError
 from fairlap.models.sources.registry import kind_at
+from fairlap.request.fields.corruption import TYPOS
 
 BUNDLE = "bundle.json"
+GROUPS = "groups"  # in the file of labels: the number of each item's group
 LITERT_FILE = "model.tflite"  # that LiteRT runs as it is, where the folder has it
 
 
@@ -36,6 +38,11 @@ def labels_file(folder: Path) -> Path:
 def data_file(folder: Path, number: int) -> Path:
     """One batch of the data for a metric."""
     return folder / f"data-{number:06}.safetensors"
+
+
+def mistyped_file(folder: Path, severity: int, number: int) -> Path:
+    """One batch of these data, whose texts have typing errors."""
+    return folder / f"data-{TYPOS}-{severity}-{number:06}.safetensors"
 
 
 def write_bundle(folder: Path, bundle: Bundle) -> None:

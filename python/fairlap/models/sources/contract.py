@@ -21,6 +21,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.machine.programs.sandbox import Starts
 from fairlap.models.arrays import Arrays
+from fairlap.models.slices.corruptible import CorruptibleInput
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
 from fairlap.request.fields.source import Source
 from fairlap.request.work import PRECISIONS_OF_MODELS, Mode, Precision
@@ -97,6 +98,8 @@ class Bundle(msgspec.Struct, frozen=True):
     unnoticed: dict[Precision, tuple[str, ...]] = {}  # inputs that a check in this precision would not miss
     no_training: str = ""  # why the model cannot be trained, although it has gradients
     own_types: tuple[str, ...] = ()  # of few bits, in which its file computes or holds weights
+    groups: tuple[str, ...] = ()  # of the items of the data for a metric
+    corruptible: CorruptibleInput | None = None  # the input that is corrupted, where corruptions were asked for
 
 
 Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]

@@ -15,15 +15,20 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import described
+from fairlap.errors import FairlapError, described
 from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.npy_map import mapped, release
 from fairlap.models.array_files.numpy_files import why_not_read
+from fairlap.models.array_files.table_columns import features_in
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
+from fairlap.models.published_data.finding import images_at
+from fairlap.models.published_data.text_tokens import TOKENIZER, Tokens, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
-from fairlap.request.fields.source import Source
+from fairlap.request.fields.corruption import Corruption
+from fairlap.request.fields.source import Source, is_callable_name, path_parts
+from fairlap.request.fields.table_column import TABLES, file_and_column
 
 CODE = "E_SOURCE_INPUTS"
 CALIBRATION = "calibration-"  # with a number, sets of inputs that a quantization may look at
@@ -31,6 +36,7 @@ _CALIBRATION_SETS, _CALIBRATION_ITEMS = 8, 64  # at least, where they are drawn
 _MOST_CALIBRATION_SETS = 32  # of a user
 CALIBRATION_FROM = 3000  # added to the seed
 _MOST_SETS = 40
+_OWN_FILES = ("input_*.pb", "*.npz")  # of a folder of sets
 
 Sets = Sequence[dict[str, np.ndarray]]
 
@@ -39,7 +45,51 @@ def given_files(source: Source) -> tuple[Path, ...]:
     """Files and folders that the user gives besides the model. Of a function, the script that it is in."""
     script, _, _ = source.inputs.rpartition(":")
     inputs = script if script.endswith(".py") else source.inputs
-    return tuple(Path(each) for each in (inputs, source.labels) if each)
+    tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
+    found = [Path(each) for each in dict.fromkeys((inputs, *tables)) if each]
+    if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
+        found.append(tokenizer)
+    return tuple(found)
+
+
+def inputs_of(source: Source) -> Sets:
+    """Read what the user gives a model; texts as tokens, and of a table all columns but its labels and groups."""
+    path = Path(source.inputs)
+    if is_text(path) and path.is_file():
+        return [tokens_of(path, tokenizer_of(source), length_of(source))]
+    if path.suffix.lower() in TABLES and path.is_file():
+        named = (file_and_column(each) for each in (source.labels, source.groups))
+        return [{"": _features(path, [column for file, column in named if file == source.inputs])}]
+    return given_inputs(source.inputs, source.folder)
+
+
+def _features(path: Path, without: Sequence[str]) -> np.ndarray:
+    try:
+        return features_in(path, without, CODE)
+    except FairlapError:
+        raise
+    except (ValueError, OSError) as error:
+        raise SourceError(f"{path} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
+
+
+def mistyped_inputs(source: Source, typos: Corruption) -> Sets:
+    """Make tokens of texts with typing errors, as many for an item as without."""
+    path = Path(source.inputs)
+    [whole] = inputs_of(source)
+    return [tokens_of(path, tokenizer_of(source), whole["input_ids"].shape[1], typos)]
+
+
+def tokenizer_of(source: Source) -> Path:
+    """Name the tokenizer's file beside the model."""
+    if is_callable_name(source.path):
+        return Path(source.folder) / TOKENIZER
+    path = Path(path_parts(source.path)[1])
+    return (path if path.is_dir() else path.parent) / TOKENIZER
+
+
+def length_of(source: Source) -> int | None:
+    """Of texts in tokens, where a size is given for it."""
+    return dict(source.dims).get("sequence")
 
 
 def given_inputs(text: str, folder: str) -> Sets:
@@ -49,26 +99,36 @@ def given_inputs(text: str, folder: str) -> Sets:
     script, colon, function = text.rpartition(":")
     if colon and script.endswith(".py"):
         return _from_script(Path(script), function, folder)
-    path = Path(text)
     try:
-        if path.is_dir():
-            return _from_folder(path)
-        require_regular(path)
-        if path.suffix in (".npz", ".npy"):
-            _require_readable(path, text)
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return [{name: arrays[name] for name in arrays.files}]
-        if path.suffix == ".npy":
-            return [{"": mapped(path)}]
-    except SourceError:
+        found = _from_path(Path(text), text)
+    except FairlapError:
         raise
     except Exception as error:  # zipfile, NumPy and protobuf raise their own types
         raise SourceError(f"{text} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
-    raise SourceError(
-        f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, or file.py:function",
-        code=CODE,
-    )
+    if found is None:
+        raise SourceError(
+            f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, images as MNIST, "
+            "CIFAR or WebDataset store them or in a folder for each class, or file.py:function",
+            code=CODE,
+        )
+    return found
+
+
+def _from_path(path: Path, text: str) -> Sets | None:
+    """None for a file that is of no kind known here."""
+    if path.is_dir() and any(any(path.glob(each)) for each in _OWN_FILES):
+        return _from_folder(path)
+    require_regular(path)
+    if (images := images_at(path)) is not None:
+        return [{"": images}]
+    if path.is_dir():
+        return _from_folder(path)
+    if path.suffix in (".npz", ".npy"):
+        _require_readable(path, text)
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return [{name: arrays[name] for name in arrays.files}]
+    return [{"": mapped(path)}] if path.suffix == ".npy" else None
 
 
 def _require_readable(path: Path, text: str) -> None:
@@ -188,6 +248,8 @@ def of_tensors(own: Mapping[str, np.ndarray], tensors: Sequence[Tensor]) -> dict
 
 def _named(own: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
     """By the model's names; arrays without names (empty, or numbers) count in the model's order."""
+    if isinstance(own, Tokens):
+        return {name: array for name, array in own.items() if name in names}
     if all(not name or name.isdecimal() for name in own):
         return dict(zip(names, own.values(), strict=False))
     unknown = [name for name in own if name not in names]

@@ -40,7 +40,7 @@ from fairlap.models.sources.bundle import (
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
 from fairlap.models.sources.file_contents import require_fetched, require_own_content
-from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, given_inputs
+from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, inputs_of
 from fairlap.models.sources.learning.learner import is_code, kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,
@@ -50,7 +50,7 @@ from fairlap.models.sources.learning.proof import (
     require_loss,
     require_readable_labels,
 )
-from fairlap.models.sources.metric_data import write_data
+from fairlap.models.sources.metric_data import MetricData, write_data
 from fairlap.models.sources.proof import Outputs
 from fairlap.models.sources.registry import place_of, plug_ins, require_kind
 from fairlap.models.sources.spec_and_proof import batch_of, proof_of, require_float32, spec_of
@@ -157,7 +157,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
     require_readable_labels(order.source)
     found = kind.open(order.source, folder)
     require_float32(found)
-    given, items = given_inputs(order.source.inputs, order.source.folder) if found.proof is None else [], 0
+    given, items = inputs_of(order.source) if found.proof is None else [], 0
     casts = cast_notices(found.inputs, given)
     if order.source.metrics:
         given, items = batches_of(found.inputs, given, found.batch_axes)
@@ -177,8 +177,9 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         safetensors.write(inputs_file(folder, which), {**own, **labels})
     for which, answers in proof.references.items():
         safetensors.write(reference_file(folder, which), answers)
+    data = MetricData()
     if order.source.metrics:
-        write_data(order.source, found, given, items, exact, folder)
+        data = write_data(order.source, found, given, items, exact, folder)
     bundle = Bundle(
         msgspec.structs.replace(order.source, files=()),
         place_of(kind),
@@ -194,6 +195,8 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         proof.unnoticed,
         "" if learnt is None else learnt.no_training,
         found.own_types,
+        data.groups,
+        data.corruptible,
     )
     write_bundle(folder, bundle)
 

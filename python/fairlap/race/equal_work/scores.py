@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from fairlap.data.corruptions.corruption import corrupted_items
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
 from fairlap.models.metrics.metric import Parts
-from fairlap.models.sources.bundle import bundle_in, data_file, labels_file
+from fairlap.models.slices.corruptible import MISTYPED
+from fairlap.models.sources.bundle import GROUPS, bundle_in, data_file, labels_file, mistyped_file
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import NotFinite, joined, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.slice_scores import ScoresByGroup, ScoresOfCorrupted
+from fairlap.request.fields.corruption import Corruption
 from fairlap.scenarios.process_result import ProcessResult
 
 
@@ -28,6 +33,8 @@ class Scores:
     def __init__(self, resumed: Iterable[ProcessResult]) -> None:
         self._found = {(each.contestant, each.work_id): each.scores for each in resumed if each.scores}
         self.items: dict[tuple[str, str], dict[str, Parts]] = {}
+        self._by_group = ScoresByGroup()
+        self._of_corrupted = ScoresOfCorrupted()
 
     def take(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
@@ -37,32 +44,70 @@ class Scores:
         if source is None or not source.metrics:
             return
         key = (process.contestant, process.work_id)
-        if key not in self._found:
-            self.items[key] = _items(source.metrics, worker, materials, scratch, within_s)
+        answering = _Answering(source.metrics, worker, materials, scratch, within_s)
+        with_slices = bool(source.groups or source.corruptions)  # which take the items, and a resumed run has none
+        if key not in self._found or (with_slices and key not in self.items):
+            self.items[key] = answering.items()
             self._found[key] = {text: score_of(text, [parts]) for text, parts in self.items[key].items()}
         process.scores = self._found[key]
+        if source.groups:
+            groups = safetensors.read(labels_file(materials.folder))[GROUPS]
+            self._by_group.take(process, self.items[key], groups, bundle_in(materials.folder).groups)
+        if source.corruptions:
+            self._of_corrupted.take(process, self.items[key], source.corruptions, answering.corrupted_items)
 
 
-def _items(
-    metrics: tuple[str, ...], worker: WorkerProcess, materials: Materials, scratch: Path, within_s: float
-) -> dict[str, Parts]:
-    labels = safetensors.read(labels_file(materials.folder))[LABELS]
-    items, size = bundle_in(materials.folder).items, materials.work.batch
-    among = [tensor.name for tensor in materials.spec.outputs]
-    parts: dict[str, list[Parts]] = {text: [] for text in metrics}
-    answer = scratch / "data-answer.safetensors"
-    for number, place in enumerate(range(0, items, size)):
-        worker.answer("data", answer, within_s=within_s, inputs=data_file(materials.folder, number))
-        outputs = safetensors.read(answer)
-        own = labels[place : place + size]
-        for text in metrics:
-            names = scored_outputs(text, among)
-            if missing := [name for name in names if name not in outputs]:
-                raise OtherWork(f"its answer lacks {missing[0]}", "E_OUTPUT")
-            try:
-                found = parts_of(text, [np.asarray(outputs[name])[: len(own)] for name in names], np.asarray(own))
-            except NotFinite as wrong:
-                raise OtherWork(str(wrong), wrong.code) from None
-            parts[text].append(found)
-        answer.unlink()
-    return {text: joined(parts[text]) for text in metrics}
+class _Answering:
+    """One contestant answers all items, as they are or corrupted, in batches of the model's size."""
+
+    def __init__(
+        self, metrics: tuple[str, ...], worker: WorkerProcess, materials: Materials, scratch: Path, within_s: float
+    ) -> None:
+        self._metrics, self._worker, self._materials = metrics, worker, materials
+        self._scratch, self._within_s = scratch, within_s
+        self._folder = materials.folder
+
+    def items(self) -> dict[str, Parts]:
+        return self._answered(partial(data_file, self._folder))
+
+    def corrupted_items(self, corruption: Corruption) -> dict[str, Parts]:
+        """Corrupt one batch at a time; the items that fill up the last one are not scored."""
+        file, of = self._scratch / "corrupted.safetensors", bundle_in(self._folder).corruptible
+        assert of is not None
+        if of == MISTYPED:
+            return self._answered(partial(mistyped_file, self._folder, corruption.severity))
+
+        def inputs(number: int) -> Path:
+            batch = dict(safetensors.read(data_file(self._folder, number)))
+            first = number * self._materials.work.batch
+            batch[of.name] = corrupted_items(np.asarray(batch[of.name]), first, corruption, of)
+            file.unlink(missing_ok=True)
+            safetensors.write(file, batch)
+            return file
+
+        try:
+            return self._answered(inputs)
+        finally:
+            file.unlink(missing_ok=True)
+
+    def _answered(self, inputs: Callable[[int], Path]) -> dict[str, Parts]:
+        labels = safetensors.read(labels_file(self._folder))[LABELS]
+        items, size = bundle_in(self._folder).items, self._materials.work.batch
+        among = [tensor.name for tensor in self._materials.spec.outputs]
+        parts: dict[str, list[Parts]] = {text: [] for text in self._metrics}
+        answer = self._scratch / "data-answer.safetensors"
+        for number, place in enumerate(range(0, items, size)):
+            self._worker.answer("data", answer, within_s=self._within_s, inputs=inputs(number))
+            outputs = safetensors.read(answer)
+            own = labels[place : place + size]
+            for text in self._metrics:
+                names = scored_outputs(text, among)
+                if missing := [name for name in names if name not in outputs]:
+                    raise OtherWork(f"its answer lacks {missing[0]}", "E_OUTPUT")
+                try:
+                    found = parts_of(text, [np.asarray(outputs[name])[: len(own)] for name in names], np.asarray(own))
+                except NotFinite as wrong:
+                    raise OtherWork(str(wrong), wrong.code) from None
+                parts[text].append(found)
+            answer.unlink()
+        return {text: joined(parts[text]) for text in self._metrics}

@@ -13,7 +13,7 @@ from fairlap.request.work import CALLABLE
 from fairlap.worker.process_options import process_options_in
 
 CODE = "E_REFERENCE"
-_NOT_OF_CALLABLES = ("shapes", "ranges", "labels", "metric", "data", "batch", "generate")
+_NOT_OF_CALLABLES = ("shapes", "ranges", "labels", "groups", "corrupt", "metric", "data", "batch", "generate")
 
 
 def source_of_callables(request: RaceRequest) -> Source | None:

@@ -22,6 +22,7 @@ from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
 from fairlap.race.planning.plan_required import with_required
+from fairlap.race.planning.requirement_kinds import changes_and_limits
 from fairlap.race.planning.scales import scales_asked, threads_asked
 from fairlap.race.planning.shared_processes import require_honoured
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
@@ -43,7 +44,7 @@ from fairlap.request.race_request import (
 from fairlap.request.units import require_within_a_day
 from fairlap.request.work import CALLABLE, Work
 from fairlap.scenarios.contract import require_settings
-from fairlap.verdict import MAX_SLOWDOWN, Gate, RequiredChange, changes_among
+from fairlap.verdict import MAX_SLOWDOWN, Gate, RequiredChange
 from fairlap.verdict.gates.required_change import E_REQUIRE
 
 _MOST_SEED = 2**31
@@ -66,7 +67,7 @@ def plan_of(
     require_modes(require_known(request.contestants), modes_asked(request))
     require_within_a_day("--seconds", request.seconds)
     contestants = _contestants(request)
-    required, _ = changes_among(request.require)
+    required, _ = changes_and_limits(request.require)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
     require_clock(request.lock_clocks, device)

@@ -106,6 +106,7 @@ def _of_source(source: Source) -> Iterator[str]:
     yield from (f"folder {source.folder}",) if source.folder else ()
     yield from (f"inputs {source.inputs}",) if source.inputs else ()
     yield from (f"labels {source.labels}",) if source.labels else ()
+    yield from (f"groups {source.groups}",) if source.groups else ()
     yield from (f"loss {source.loss}",) if is_callable_name(source.loss) else ()
     yield from (f"file {path}" for path, _ in source.files)
 

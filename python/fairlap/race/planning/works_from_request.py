@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
+from fairlap.models.metrics.metric import CODE as E_METRIC
 from fairlap.models.modes import MODES
 from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
@@ -26,6 +28,8 @@ from fairlap.race.planning.callables_source import CODE as E_REFERENCE
 from fairlap.race.planning.callables_source import source_of_callables
 from fairlap.race.planning.scales import at_scales
 from fairlap.race.scenario_side import Offered, data_seeds_of, precision_asked, sides_asked
+from fairlap.request.fields.corruption import BY_PILLOW, Corruption, corruptions_in
+from fairlap.request.fields.corruption import CODE as E_CORRUPTION
 from fairlap.request.fields.loss import CODE as E_LOSS
 from fairlap.request.fields.loss import loss_in
 from fairlap.request.fields.scale import Scale
@@ -38,6 +42,7 @@ from fairlap.request.fields.source import (
     range_in,
     shapes_in,
 )
+from fairlap.request.fields.table_column import absolute
 from fairlap.request.fields.training import Training, optimizer_in, schedule_in
 from fairlap.request.race_request import (
     MOST_BATCH,
@@ -47,6 +52,7 @@ from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
 from fairlap.worker.process_options import CHECKOUT
 
 _ANSWERS = "it answers token by token"
+_OF_SCORES = ("groups", "corrupt")  # options about scores of answers to the user's data
 
 
 def works_asked(
@@ -108,7 +114,9 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         trust=request.trust,
         among_others=len(request.models) > 1,
         metrics=_metrics(request),
-        labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
+        labels=absolute(request.labels) if request.labels and request.loss is None else "",
+        groups=absolute(request.groups or ""),
+        corruptions=_corruptions(request),
         generate=generate,
         shared=shared,
         checkout=_checkout(request) if is_callable_name(model) else "",
@@ -239,15 +247,27 @@ def _why_other_batch(source: Source, bound: int) -> str:
 def _metrics(request: RaceRequest) -> tuple[str, ...]:
     """Name those of its answers, rather than of what it learns."""
     if any(side.scores for side in sides_asked(request)):
+        for name in _OF_SCORES:
+            if getattr(request, name):
+                raise InvalidRequest(f"--{name} is for answers to --inputs, not for what is learnt", code=E_METRIC)
         return ()
     names = metrics_named(request)
     for name in names:
         require_installed(name)
     if names and request.loss is not None:
-        raise InvalidRequest("--metric scores inference; leave out --loss, or race it separately", code="E_METRIC")
+        raise InvalidRequest("--metric scores inference; leave out --loss, or race it separately", code=E_METRIC)
     if (request.loss is None and bool(names) != bool(request.labels)) or (names and not request.inputs):
-        raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code="E_METRIC")
+        raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code=E_METRIC)
+    if not names and (given := [name for name in _OF_SCORES if getattr(request, name)]):
+        raise InvalidRequest(f"--{given[0]} is for scores; give --metric, --labels and --inputs too", code=E_METRIC)
     return names
+
+
+def _corruptions(request: RaceRequest) -> tuple[Corruption, ...]:
+    found = corruptions_in((request.corrupt,) if isinstance(request.corrupt, str) else request.corrupt)
+    if find_spec("PIL") is None and (by_pillow := [each.name for each in found if each.name in BY_PILLOW]):
+        raise InvalidRequest(f"{by_pillow[0]} needs Pillow: pip install 'fairlap[images]'", code=E_CORRUPTION)
+    return found
 
 
 def _absolute(text: str) -> str:
@@ -283,12 +303,13 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
         )
     if any(work.source for work in works):
         return
-    if request.labels:
-        raise InvalidRequest("--labels is for a model of your own with your data", code="E_METRIC")
+    for name in ("labels", *_OF_SCORES):
+        if getattr(request, name):
+            raise InvalidRequest(f"--{name} is for a model of your own with your data", code=E_METRIC)
     if request.metric and not any(side.scores for side in sides_asked(request)):
         raise InvalidRequest(
             "--metric scores a model of your own on your data, or what a built-in one learns with --to-score",
-            code="E_METRIC",
+            code=E_METRIC,
         )
     options: dict[str, object] = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs}
     options |= {"range": request.ranges, "generate": request.generate, "trust": request.trust}

@@ -14,6 +14,9 @@ from fairlap.render.items_by_batch import NOTE, least_time_lines
 from fairlap.render.judged import ratios_note
 from fairlap.render.repeated_warnings import WarningKind, warning_kinds
 from fairlap.render.scenario_side import notes_on
+from fairlap.render.text.corrupted_scores import HEADS as HEADS_OF_CORRUPTED
+from fairlap.render.text.corrupted_scores import corrupted_sections
+from fairlap.render.text.group_scores import OWN_HEADS, group_sections
 from fairlap.render.text.scaling import HEADS, absence_lines, cells_of
 from fairlap.request.work import CALLABLE
 from fairlap.request.work_title import NOT_COMPARED
@@ -27,6 +30,7 @@ _ROOM_FOR_COUNTS = 500
 _MOST_WARNINGS = 5
 _MOST_NAMED = 3
 _MOST_LEAST_TIMES = 20
+_PLAIN_HEADS = (*OWN_HEADS, *HEADS_OF_CORRUPTED)
 _WORST_FIRST = (
     "slower",
     "disqualified",
@@ -56,7 +60,7 @@ def encode(rows: Sequence[Row]) -> bytes:
         for number, row in enumerate(group):
             below = _notes(group) + _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
             lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
-    parts += _as_many_as_fit([*lines, *_scaling(rows)], room)
+    parts += _as_many_as_fit([*lines, *_scaling(rows), *_slices(rows)], room)
     return ("\n".join(parts) + "\n").encode()
 
 
@@ -84,6 +88,20 @@ def _scaling(rows: Sequence[Row]) -> list[tuple[Row, str]]:
             shown = [cell or "-" for cell in (as_code(contestant), as_code(scale), *cells, as_code(straggler))]
             below = _listed(absence_lines(ordered)) if number == len(ordered) - 1 else ""
             lines.append((row, ("" if number else head) + table_line(shown) + below))
+    return lines
+
+
+def _slices(rows: Sequence[Row]) -> list[tuple[Row, str]]:
+    """Of each metric, its scores by group of items and on corrupted data."""
+    lines = []
+    for section in (*group_sections(rows), *corrupted_sections(rows)):
+        [table] = section.tables
+        heads = [as_code(each) if each not in _PLAIN_HEADS else each for each in table.heads]  # a metric may have an @
+        head = f"\n**{as_code(section.title)}**\n\n{table_line(heads)}\n{table_line(['---'] * len(heads))}\n"
+        for number, (contestant, group, *cells) in enumerate(table.rows):
+            shown = [as_code(contestant), as_code(group), *(cell or "-" for cell in cells)]
+            below = _listed(section.notes) if number == len(table.rows) - 1 else ""
+            lines.append((rows[0], ("" if number else head) + table_line(shown) + below))
     return lines
 
 

@@ -17,6 +17,7 @@ from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.charts.parts.labels import chart_text, chart_texts
 from fairlap.render.charts.parts.libraries import vega_script
+from fairlap.render.document import Section
 from fairlap.render.items_by_batch import noted_least_times
 from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline, headline_of_one, times_per_item
@@ -31,6 +32,11 @@ from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.report.scaling_table import NOTE as NOTE_ON_SCALES
 from fairlap.render.report.scaling_table import scaling_tables
 from fairlap.render.report.settings_searches import settings_search
+from fairlap.render.report.slice_tables import slice_tables
+from fairlap.render.text.corrupted_scores import NOTE as NOTE_ON_CORRUPTED
+from fairlap.render.text.corrupted_scores import corrupted_sections
+from fairlap.render.text.group_scores import NOTE as NOTE_ON_GROUPS
+from fairlap.render.text.group_scores import group_sections
 from fairlap.request.work import Work
 from fairlap.request.work_title import work_title
 from fairlap.results.results import Results
@@ -74,6 +80,8 @@ def page_of(shown: Results) -> str:
             _filters(shown),
             _tables(shown),
             _scaled(shown),
+            _slices("Groups", group_sections(shown.rows), NOTE_ON_GROUPS, "groups"),
+            _slices("Corrupted data", corrupted_sections(shown.rows), NOTE_ON_CORRUPTED, "corrupted"),
             _fed(shown),
             _batches(shown),
             _operators(shown),
@@ -251,6 +259,10 @@ def _tables(shown: Results) -> Markup:
 
 def _scaled(shown: Results) -> Markup | None:
     return _section("Scaling", scaling_tables(shown), NOTE_ON_SCALES, "scales") if shown.scaling else None
+
+
+def _slices(title: str, sections: Sequence[Section], note: str, name: str) -> Markup | None:
+    return _section(title, slice_tables(sections), note, name) if sections else None
 
 
 def _fed(shown: Results) -> Markup | None:

@@ -6,12 +6,15 @@ import math
 
 from fairlap import quantity_text, verdict
 from fairlap.printable import joined_lines
+from fairlap.render.encoders.text import section_lines
 from fairlap.render.items_by_batch import noted_least_times
 from fairlap.render.judged import RATIOS_OF_BLOCKS, common_unit_ns, is_apart, judged_text, times_text
 from fairlap.render.scenario_side import notes_on
 from fairlap.render.text.compilation import batch_text, counts_text, heading
 from fairlap.render.text.contestant_lines import contestant_lines, warnings_of_the_work
+from fairlap.render.text.corrupted_scores import corrupted_sections
 from fairlap.render.text.decision import decision_lines
+from fairlap.render.text.group_scores import group_sections
 from fairlap.render.text.operations import operations_lines
 from fairlap.render.text.operators import operator_lines
 from fairlap.render.text.scaling import scaling_lines
@@ -44,6 +47,8 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
         parts.append(joined_lines(lines))
     if lines := scaling_lines(results):
         parts.append(joined_lines(lines))
+    sections = [*group_sections(results.rows), *corrupted_sections(results.rows)]
+    parts += [joined_lines(section_lines(each)) for each in sections]
     if lines := operations_lines(results):
         parts.append(joined_lines(lines))
     if results.decision is not None:

@@ -9,8 +9,10 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.corruption import Corruption
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.stored_data import PREFIX_OF_DATA, split_settings
+from fairlap.request.fields.table_column import with_file
 from fairlap.suggestions import did_you_mean
 
 CODE = "E_SHAPES"
@@ -46,7 +48,9 @@ class Source(msgspec.Struct, frozen=True):
     inputs: str = ""  # an absolute path, or file.py:function; of callables module:function, which draws their arguments
     trust: bool = False  # code in the file may run
     metrics: tuple[str, ...] = ()  # of the answers to all items of the inputs
-    labels: str = ""  # an absolute path: for the metrics, or for the loss
+    labels: str = ""  # an absolute path, or one of a table and a column: for the metrics, or for the loss
+    groups: str = ""  # the same: the group of each item, for the metrics
+    corruptions: tuple[Corruption, ...] = ()  # of the inputs, under which the metrics are computed too
     loss: str = ""  # whose gradients are taken: a name, or module:function
     among_others: bool = False  # of one request, which may name dimensions that this one lacks
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256, once it was; none of a module
@@ -80,6 +84,8 @@ class Source(msgspec.Struct, frozen=True):
             path=found.path if not self.of_callables else PREFIX_OF_CALLABLES,
             trust=False,
             metrics=(),
+            groups="",
+            corruptions=(),
             among_others=False,
             files=tuple(sorted(found.files)),
             peer="",
@@ -186,7 +192,8 @@ def with_paths(source: Source, changed: Callable[[str], str]) -> Source:
         path=prefix + changed(bare) + settings if "/" in bare else source.path,
         folder=changed(source.folder),
         inputs=changed(inputs) if is_path else inputs,
-        labels=changed(source.labels) if source.labels else "",
+        labels=with_file(source.labels, changed),
+        groups=with_file(source.groups, changed),
         checkout=changed(source.checkout) if source.checkout else "",
         exports=tuple(map(changed, source.exports)),
         files=tuple((changed(path), digest) for path, digest in source.files),

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fairlap.models.metrics.metric import Array, Parts, TaskMetric
+from fairlap.models.metrics.metric import Array, Parts, TaskMetric, items_differing
 from fairlap.models.task_metrics import metric_named
 from fairlap.verdict.scores.judge_scores import PairOfScores, ScoreComparison, judge_scores
 from fairlap.verdict.scores.resampled import FEWEST_ITEMS, resampled_pairs
@@ -44,7 +44,7 @@ def compared_scores(metric_text: str, items: Items, margin: float) -> ComparedSc
     right = _right(metric, items)
     disagreements = {pair: _disagreement(items, right, *pair) for pair in combinations(items, 2)}
     first, *others = items.values()
-    differing = np.logical_or.reduce([_differ(first, each) for each in others])
+    differing = np.logical_or.reduce([items_differing(first, each) for each in others])
     found, why = _pairs(metric, items, right)
     margins = {pair: margin * _scale(metric, items, pair) for pair in found}
     comparisons = judge_scores(found, margins, better=metric.better)
@@ -53,7 +53,7 @@ def compared_scores(metric_text: str, items: Items, margin: float) -> ComparedSc
 
 def _right(metric: TaskMetric, items: Items) -> Mapping[str, Array] | None:
     """Whether each item that counts is answered rightly; None where an item is not one right or wrong answer."""
-    if not metric.share or any(counts.max(initial=0) > 1 for _, counts in items.values()):
+    if not all(metric.is_right_or_wrong(parts) for parts in items.values()):
         return None
     return {name: hits[counts > 0] > 0 for name, (hits, counts) in items.items()}
 
@@ -70,8 +70,8 @@ def _pairs(
     count = len(parts[0])
     if count < FEWEST_ITEMS:
         return {}, f"a verdict on this metric takes {FEWEST_ITEMS} items (got {count})"
-    if metric.most_resampled is not None and parts[0].size > metric.most_resampled:
-        return {}, "computing the metric again for resampled items takes too long"
+    if why := metric.why_not_resampled(parts):
+        return {}, why
     figures = {name: partial(_figure, metric, own) for name, own in items.items()}
     found = resampled_pairs(figures, count, metric.resamples)
     all_pairs = len(items) * (len(items) - 1) // 2
@@ -87,19 +87,7 @@ def _scale(metric: TaskMetric, items: Items, pair: tuple[str, str]) -> float:
 
 
 def _disagreement(items: Items, right: Mapping[str, Array] | None, a: str, b: str) -> Disagreement:
-    differing = int(_differ(items[a], items[b]).sum())
+    differing = int(items_differing(items[a], items[b]).sum())
     if right is None:
         return Disagreement(differing)
     return Disagreement(differing, int((right[a] & ~right[b]).sum()), int((right[b] & ~right[a]).sum()))
-
-
-def _differ(one: Parts, other: Parts) -> Array:
-    found = np.zeros(len(one[0]), dtype=bool)
-    for mine, theirs in zip(one, other, strict=True):
-        if mine.shape != theirs.shape:  # such as scores of more classes
-            found[:] = True
-        elif mine.dtype == object:  # rows of several lengths
-            found |= np.array([not np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True)])
-        else:
-            found |= (mine != theirs).reshape(len(found), -1).any(axis=1)
-    return found

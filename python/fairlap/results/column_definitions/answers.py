@@ -9,6 +9,7 @@ from fairlap.models.task_metrics import Score
 from fairlap.results.column_definitions.about import about
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.column_definitions.resources import Resources
+from fairlap.results.slices.slice_score import CorruptedScore, GroupedScore
 
 _accuracy = partial(about, group="accuracy")
 
@@ -41,5 +42,19 @@ class Answers(Resources, frozen=True, kw_only=True):
         _accuracy(
             "Every metric of the answers to the user's data, or of what was learnt, with its interval and how that was "
             "found."
+        ),
+    ]
+    group_scores: Annotated[
+        dict[str, GroupedScore],
+        _accuracy(
+            "By metric, its score on each group of items, and whether the group changes more than the others from the "
+            "contestant that it is compared with."
+        ),
+    ]
+    corrupted_scores: Annotated[
+        dict[str, CorruptedScore],
+        _accuracy(
+            "By metric, its score on corrupted data, and whether that falls further than on the data as they are from "
+            "the contestant that it is compared with."
         ),
     ]

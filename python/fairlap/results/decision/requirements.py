@@ -23,7 +23,7 @@ Status = Literal["yes", "no", "unknown"]
 _REQUIREMENT = re.compile(
     r"\s*(?P<name>[A-Za-z_]\w*(@\d+)?(:[^<>=\s]+)?)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*"
 )
-_LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|µs|[A-Za-z/]*)")
+_LIMIT = re.compile(r"(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|µs|[A-Za-z/]*)")
 
 _DURATIONS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
 _SIZES = {"B": 1.0} | {
@@ -148,11 +148,12 @@ def _requirement(text: str) -> Requirement:
     found = _REQUIREMENT.fullmatch(text)
     if found is None:
         raise _wrong(f"{text!r} is not a column with <, <=, > or >= and a limit, such as latency_p99<20ms")
-    if found["limit"][0] in "+-":
+    metric = found_metric(found["name"])
+    if found["limit"][0] == "+" or (found["limit"][0] == "-" and metric is None):
         raise _wrong(
             f"{text!r} is a change from a baseline, which `fairlap compare` and `gate` judge; give a limit here"
         )
-    if (metric := found_metric(found["name"])) is not None:
+    if metric is not None:
         limit, _ = _limit(text, "_score" if metric.best_is_1 else "", found["limit"])
         return Requirement(text, "scores", found["operator"], limit, metric=found["name"])  # type: ignore[arg-type]
     column = _column(found["name"])

@@ -7,7 +7,7 @@ touches the bound meets ``<=`` and not ``<``: memory that is the same to the byt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,13 +80,20 @@ def _required_change(text: str, where: str) -> RequiredChange:
     return RequiredChange(text, match["quantity"], match["operator"], change)  # type: ignore[arg-type]
 
 
-def changes_among(text: str) -> tuple[tuple[RequiredChange, ...], str]:
-    """Separate bounds on changes, ``memory_peak<=+2%``, from limits on figures, ``latency_p99<20ms``, of one list."""
+def changes_among(
+    text: str, can_be_below_0: Callable[[str], bool] = lambda name: False
+) -> tuple[tuple[RequiredChange, ...], str]:
+    """Separate bounds on changes, ``memory_peak<=+2%``, from limits on figures, ``latency_p99<20ms``, of one list.
+
+    ``can_be_below_0`` names figures whose limit may have a sign, such as a correlation.
+    """
     parts = text.split(",")
-    changes = [part for part in parts if _is_of_a_change(part)]
-    return required_changes_of(changes), ",".join(part for part in parts if not _is_of_a_change(part))
+    changes = [part for part in parts if _is_of_a_change(part, can_be_below_0)]
+    return required_changes_of(changes), ",".join(part for part in parts if part not in changes)
 
 
-def _is_of_a_change(text: str) -> bool:
+def _is_of_a_change(text: str, can_be_below_0: Callable[[str], bool]) -> bool:
     match = _FORM.fullmatch(text)
-    return match is not None and match["limit"][:1] in ("+", "-")
+    if match is None or match["limit"][:1] not in ("+", "-"):
+        return False
+    return match["limit"][0] == "+" or not can_be_below_0(match["quantity"])

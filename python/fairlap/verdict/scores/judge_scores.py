@@ -8,7 +8,7 @@ interval is inside the margin; a difference that is shown takes precedence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -55,6 +55,25 @@ class ScoreComparison:
     detectable_effect: float
     verdict: Verdict
     method: str
+
+    def mirrored(self, a: str, b: str) -> ScoreComparison:
+        """Read the same comparison from the other side."""
+        return replace(
+            self,
+            a=a,
+            b=b,
+            difference=-self.difference,
+            interval=_negated(self.interval),
+            equivalence_interval=_negated(self.equivalence_interval),
+            verdict=_OPPOSITE.get(self.verdict, self.verdict),
+        )
+
+
+_OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+
+
+def _negated(interval: Interval) -> Interval:
+    return Interval(-interval.high, -interval.low, interval.level)
 
 
 def judge_scores(

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairlap.verdict.blocks import Counts, Floats
-from fairlap.verdict.scores.levels import Z_OF_POWER
+from fairlap.verdict.scores.student_difference import StudentDifference
 
 FEWEST_ITEMS = 30
 """Of fewer, the standard error and the shape of the difference are not known well enough for a claim."""
@@ -22,45 +22,10 @@ _FEWEST_RESAMPLES = 50  # that have a figure
 
 
 @dataclass(frozen=True)
-class Resampled:
+class Resampled(StudentDifference):
     """The difference of two scores and its standard error over resampled items."""
 
     method: ClassVar[str] = "paired bootstrap over items"
-    difference: float
-    standard_error: float
-    items: int
-
-    @property
-    def p(self) -> float:
-        if self.standard_error == 0:
-            return float(self.difference == 0)
-        return 2 * self._tail(abs(self.difference))
-
-    def interval(self, level: float) -> tuple[float, float]:
-        half = self._quantile(level / 2) * self.standard_error
-        return self.difference - half, self.difference + half
-
-    def equivalence_interval(self, level: float) -> tuple[float, float]:
-        return self.interval(level)
-
-    def p_equivalent(self, margin: float) -> float:
-        room = margin - abs(self.difference)
-        if self.standard_error == 0:
-            return float(room <= 0)
-        return self._tail(room)
-
-    def detectable(self, level: float) -> float:
-        return (self._quantile(level / 2) + Z_OF_POWER) * self.standard_error
-
-    def _tail(self, distance: float) -> float:
-        from scipy.special import stdtr  # type: ignore[import-untyped,unused-ignore]
-
-        return float(stdtr(self.items - 1, -distance / self.standard_error))
-
-    def _quantile(self, tail: float) -> float:
-        from scipy.special import stdtrit
-
-        return float(-stdtrit(self.items - 1, tail))
 
 
 def resampled_pairs(
@@ -82,5 +47,5 @@ def resampled_pairs(
         if differences.size < max(_FEWEST_RESAMPLES, resamples / 2):
             continue
         error = float(differences.std(ddof=1)) * (items / (items - 1)) ** 0.5
-        found[a, b] = Resampled(values[a] - values[b], error, items)
+        found[a, b] = Resampled(values[a] - values[b], error, items - 1)
     return found

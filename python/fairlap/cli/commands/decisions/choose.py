@@ -12,7 +12,7 @@ from fairlap import quantity_text
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT, PRICE_OPTION, SECONDS, WAIT
 from fairlap.cli.options.source_options import source_options
-from fairlap.cli.options.values import CONTESTANTS, DEVICE, DURATION, MODEL_OR_FILE, NAME, SHARE, WHOLE_NUMBERS
+from fairlap.cli.options.values import CONTESTANTS, DEVICE, DURATION, MODEL_OR_FILE, NAME, NAMES, SHARE, WHOLE_NUMBERS
 from fairlap.cli.output import print_document, print_note
 from fairlap.cli.races.deciding import decided
 from fairlap.results.choice.choice import Objective
@@ -43,7 +43,7 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
 @click.option("--on", "contestants", type=CONTESTANTS, required=True, help="Frameworks to race each model in.")
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
 @source_options
-@click.option("--metric", type=NAME, metavar="METRIC", help="Score of the answers: top1, f1, mse, ...; or top1:OUTPUT.")
+@click.option("--metric", type=NAMES, metavar="METRIC", help="One score of the answers: top1, f1, mse; top1:OUTPUT.")
 @click.option("--labels", metavar="FILE", help="Right answers: .npy, one for each item of --inputs; for map, .json.")
 @click.option(
     "--require", type=NAME, metavar="FIGURE<LIMIT,...", help="Who qualifies: top1>=90%, memory<1GB, cost<0.02."

@@ -24,7 +24,7 @@ from fairlap.models.sources.contract import Bundle, Forward, Opened, Proof, Righ
 from fairlap.models.sources.exports.files import folder_of, forms_of, sources_of
 from fairlap.models.sources.exports.learning import FileGradients, FirstFile, gradients_of_file, slopes_of
 from fairlap.models.sources.exports.matching import Match, Place, places
-from fairlap.models.sources.inputs import cast_notices, given_inputs, input_sets
+from fairlap.models.sources.inputs import cast_notices, input_sets, inputs_of
 from fairlap.models.sources.learning.learner import kind_of_loss
 from fairlap.models.sources.learning.proof import labels_in, labels_of, require_loss
 from fairlap.models.sources.proof import Outputs, outputs_of
@@ -134,7 +134,7 @@ def _files(source: Source, folder: Path) -> tuple[list[ExportedFile], Arrays]:
     whole = sources_of(source)[0]
     first = _opened(whole, folder)
     like = forms_of(first.inputs)
-    given = given_inputs(source.inputs, source.folder)
+    given = inputs_of(source)
     sample = input_sets(first.inputs, given, first.example, {"inputs": 0})["inputs"]
     answers = outputs_of(first.forward, first.weights, sample)
     same = Match(
@@ -186,7 +186,7 @@ def _proven(
         if right is None
         else RightAnswers(tuple(map(judge.as_first, right.rounded)), tuple(map(judge.as_first, right.on_other_edges))),
     )
-    given = given_inputs(source.inputs, source.folder)
+    given = inputs_of(source)
     proof = proof_of(source, judged, given, seeds)
     proof = replace(proof, notices=(*cast_notices(first.inputs, given), *proof.notices))
     labels, gradients = _gradients(source, files, proof, seeds) if source.loss else ({}, {})

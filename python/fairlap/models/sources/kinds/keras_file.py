@@ -17,7 +17,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, known_dtype
 from fairlap.models.sources.imported import OnnxOnDisk, roundings_inside_export
-from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
+from fairlap.models.sources.inputs import input_sets, inputs_of, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.named_axes import with_sizes
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
@@ -87,7 +87,7 @@ def opened_keras(
     require_known_ranges(names, source)
     own = None if example is None else dict(zip(names, example, strict=True))
     declared = with_sizes({name: tuple(each.shape) for name, each in model.inputs.items()}, source)
-    given = given_shapes(given_inputs(source.inputs, source.folder), declared, source)
+    given = given_shapes(inputs_of(source), declared, source)
     given = given or shapes_of([own] if own else [], names)
     shapes = bound_shapes(declared, msgspec.structs.replace(source, dims=()), given)
     dtypes = {name: _dtype(name, each) for name, each in model.inputs.items()}
@@ -132,7 +132,7 @@ def _scaled(
     """
     if source.loss or source.metrics or source.exported or source.mix is not None:
         return None
-    given = given_inputs(source.inputs, source.folder)
+    given = inputs_of(source)
     sets = input_sets(tensors, given, None if source.ranges else example, {"inputs": 0, "changed": 1})
     notice = keep_signal(model, sets["inputs"], sets["changed"])
     if notice is not None:

@@ -38,7 +38,7 @@ from fairlap.models.sources.imported import (
     right_answers,
     roundings_inside,
 )
-from fairlap.models.sources.inputs import Sets, given_inputs, input_sets
+from fairlap.models.sources.inputs import Sets, input_sets, inputs_of
 from fairlap.models.sources.learning.learner import Learner, is_code, own_loss_on, require_trusted_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
 from fairlap.models.sources.onnx_graphs.arrays_beside import with_arrays_inside
@@ -81,7 +81,7 @@ class OnnxFile(SourceKind):
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         require_trusted_loss(source)
-        given = given_inputs(source.inputs, source.folder)
+        given = inputs_of(source)
         values = input_values(read_model(Path(source.path)))
         model = bound_model(source, given_shapes(given, declared_sizes(values), source), folder)
         if source.loss:
@@ -248,7 +248,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     require_room(most_elements(model), source.text)
     model = with_arrays_inside(model, file.parent)
     weights = float_weights(model)
-    given = given_inputs(source.inputs, source.folder)
+    given = inputs_of(source)
     sample = input_sets(inputs, given, None, {"inputs": 0})["inputs"]
     double, why_no_double = _tried(DoubleGraph, model, weights, sample)
     runtime, why_no_runtime = _tried(RuntimeGraph, model, weights, sample)

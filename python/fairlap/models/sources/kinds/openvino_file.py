@@ -13,7 +13,7 @@ from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind, known_dtype
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.inputs import inputs_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges
 from fairlap.models.spec import Tensor
@@ -59,7 +59,7 @@ class OpenVinoFile(SourceKind):
         outputs = {_name(port): port for port in model.outputs}
         require_known_ranges(list(inputs), source)
         declared = {name: _sizes(port) for name, port in inputs.items()}
-        given = given_inputs(source.inputs, source.folder)
+        given = inputs_of(source)
         shapes = bound_shapes(declared, source, given_shapes(given, declared, source))
         held = _constants(model)
         try:

@@ -24,7 +24,7 @@ from fairlap.models.sources.contract import (
     link_out_of_folder,
 )
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.inputs import inputs_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges
 from fairlap.models.sources.tensorflow_files.tensorflow_graphs import DoubleFunction, SavedFunction
@@ -64,7 +64,7 @@ class SavedModelFolder(SourceKind):
         saved = SavedFunction(path)
         names = list(saved.inputs)
         require_known_ranges(names, source)
-        given = given_inputs(source.inputs, source.folder)
+        given = inputs_of(source)
         declared = {name: _sizes(name, spec) for name, spec in saved.inputs.items()}
         shapes = bound_shapes(declared, source, given_shapes(given, declared, source))
         dtypes = {name: known_dtype(name, spec.dtype.name) for name, spec in saved.inputs.items()}

@@ -17,7 +17,7 @@ from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs, input_sets
+from fairlap.models.sources.inputs import input_sets, inputs_of
 from fairlap.models.sources.kinds.onnx_file import implementation_of_graph, opened_graph
 from fairlap.models.sources.litert_files.kernels import Kernels
 from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model, why_other_answers
@@ -66,7 +66,7 @@ class TfliteFile(SourceKind):
         wide.require_float32()
         names = list(graph.inputs)
         require_known_ranges(names, source)
-        given = given_inputs(source.inputs, source.folder)
+        given = inputs_of(source)
         declared = {name: graph.sizes(tensor) for name, tensor in graph.inputs.items()}
         shapes = bound_shapes(declared, source, given_shapes(given, declared, source))
         graph.bind(shapes)
@@ -129,7 +129,7 @@ def _with_reference(found: Opened, graph: TfliteGraph, kernels: Kernels, source:
         translated = opened_graph(model, source, folder, Route(_CONVERTED), list(model.graph.input))
         if any(notice.code == _NO_DOUBLE for notice in translated.notices):
             raise Untranslated(f"its translation has {translated.reference}")
-        given = given_inputs(source.inputs, source.folder)
+        given = inputs_of(source)
         sample = input_sets(found.inputs, given, None, {"inputs": 0})["inputs"]
         own = outputs_of(kernels, found.weights, sample)
         if why := why_other_answers(outputs_of(translated.forward, translated.weights, sample), own, _AGREES):

@@ -18,7 +18,7 @@ import numpy as np
 from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
-from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.inputs import inputs_of
 from fairlap.models.sources.named_axes import asked_sizes
 from fairlap.models.sources.python_models.exported_programs import read_outputs_as_dicts, require_harmless_program
 from fairlap.models.sources.python_models.open_axes import resized
@@ -183,7 +183,7 @@ def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
     """TorchScript does not say what its inputs look like."""
     import torch
 
-    given = given_inputs(source.inputs, source.folder)
+    given = inputs_of(source)
     if given:
         first = dict(zip(names, given[0].values(), strict=False)) if "" in given[0] else given[0]
         if set(first) == set(names):

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairlap.errors import described
 from fairlap.models.sources.contract import SourceError, link_out_of_folder
-from fairlap.models.sources.inputs import given_inputs, shapes_of
+from fairlap.models.sources.inputs import inputs_of, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import fill_of, require_known_ranges, rows
 from fairlap.models.spec import Dtype, Fill
@@ -188,7 +188,7 @@ def example_inputs(module: Any, source: Source) -> tuple[dict[str, Any], dict[st
 
     accepted = list(inspect.signature(module.forward).parameters)
     main = str(module.main_input_name)
-    given = given_inputs(source.inputs, source.folder)
+    given = inputs_of(source)
     shapes = {
         **_sizes_of_main(module, main, source, accepted),
         **dict(source.shapes),
