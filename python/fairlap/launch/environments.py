@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Literal
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of, shortened
-from fairlap.launch.packages.built_wheels import remove_wheel, wheels_in
+from fairlap.launch.packages.built_wheels import PLACES_OF_PYTHON, remove_wheel, wheels_in
 from fairlap.launch.packages.making import AS_USUAL, Making, lay_on, runs_same_python, with_built_wheels
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.machine.programs.guarded_command import run_guarded
 from fairlap.request.fields.package_origin import content_of
 from fairlap.secrets import without_secrets
 
@@ -271,16 +272,16 @@ def _make(folder: Path, requirements: tuple[str, ...], report: Report, making: M
 
 
 def _run(command: list[str], what: str, log: int, folder: Path) -> None:
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    environment = dict(os.environ)
     environment["PYTHONDONTWRITEBYTECODE"] = "1"  # in what is installed elsewhere; pip compiles what it installs itself
     environment["TMPDIR"] = str(folder / _TEMPORARY)  # what a killed pip leaves goes with the environment
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_INSTALL_LIMIT_S
+        status = run_guarded(
+            command, Path.cwd(), environment, output=log, within_s=_INSTALL_LIMIT_S, dropped=PLACES_OF_PYTHON
         )
     except subprocess.TimeoutExpired:
         raise InstallFailed(f"installing {what} took more than an hour and was stopped") from None
-    if done.returncode != 0:
+    if status != 0:
         log_file = _log_of(folder)
         why = f"{_first_error(log_file)} (full log: {log_file})"
         raise InstallFailed(f"installing {what} failed: {why}")

@@ -19,11 +19,14 @@ from fairlap.errors import shortened
 from fairlap.launch.packages.interpreters import Interpreter
 from fairlap.launch.packages.source_trees import NotBuilt, check_out, copy_tree
 from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.programs.guarded_command import run_guarded
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.request.fields.package_origin import content_of, named_in, source_in
 
 _LIMIT_S = 3600.0 * 4  # a framework takes hours
 _SHOWN_LINES = 2
+PLACES_OF_PYTHON = ("PYTHONPATH", "PYTHONHOME")
+"""Variables that pip does not get, or it would take what they name for installed."""
 
 
 def built_wheel(
@@ -74,17 +77,15 @@ def _build(requirement: str, flags: Sequence[str], pip: Sequence[str], place: Pa
         temporary.mkdir(parents=True)
         _fetch(requirement, source)
         variables = own_environment([name for name in os.environ if name.startswith("PIP_")])
-        variables = {name: value for name, value in variables.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         variables |= dict(flag.split("=", 1) for flag in flags)
         variables["TMPDIR"] = str(temporary)
         command = [*pip, "--disable-pip-version-check", "--no-deps", "--wheel-dir", str(made), str(source)]
         with log.open("wb") as output:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=variables, timeout=_LIMIT_S, check=False,
-            )  # fmt: skip
+            status = run_guarded(
+                command, Path.cwd(), variables, output=output.fileno(), within_s=_LIMIT_S, dropped=PLACES_OF_PYTHON
+            )
         wheels = list(made.glob("*.whl"))
-        if done.returncode or len(wheels) != 1:
+        if status or len(wheels) != 1:
             raise NotBuilt(f"building {_named(requirement, flags)} failed: {_last_lines(log)} (full log: {log})")
         made.rename(place)
     except subprocess.TimeoutExpired:
