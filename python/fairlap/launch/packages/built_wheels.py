@@ -11,8 +11,9 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from fairlap.errors import shortened
@@ -38,12 +39,27 @@ def built_wheel(
     pip_options: Sequence[str] = (),
 ) -> Path:
     """Find the wheel of a source in the folder, built with the pip of ``python`` if it is not there."""
-    key = _key(requirement, flags, interpreter)
+    named, fetch = _named(requirement, flags), partial(_fetch, requirement)
+    return wheel_of(content_of(requirement), named, fetch, flags, python, interpreter, folder, pip_options)
+
+
+def wheel_of(
+    content: str,
+    named: str,
+    fetch: Callable[[Path], object],
+    flags: Sequence[str],
+    python: Path,
+    interpreter: Interpreter,
+    folder: Path,
+    pip_options: Sequence[str] = (),
+) -> Path:
+    """Likewise of a source that ``fetch`` writes into a folder, where no wheel of this ``content`` is kept."""
+    key = _key(content, flags, interpreter)
     make_cache_folder(folder)
     place, log = folder / key, folder / f"{key}.log"
     with _lock(folder / f"{key}.lock"):
         if not place.is_dir():
-            _build(requirement, flags, [str(python), "-m", "pip", "wheel", *pip_options], place, log)
+            _build(named, fetch, flags, [str(python), "-m", "pip", "wheel", *pip_options], place, log)
         [wheel] = place.glob("*.whl")
     return wheel
 
@@ -64,18 +80,20 @@ def remove_wheel(place: Path) -> bool:
         return False
 
 
-def _key(requirement: str, flags: Sequence[str], interpreter: Interpreter) -> str:
-    made_of = [content_of(requirement), *flags, interpreter.name, interpreter.base_prefix, platform.machine()]
+def _key(content: str, flags: Sequence[str], interpreter: Interpreter) -> str:
+    made_of = [content, *flags, interpreter.name, interpreter.base_prefix, platform.machine()]
     return hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
 
 
-def _build(requirement: str, flags: Sequence[str], pip: Sequence[str], place: Path, log: Path) -> None:
+def _build(
+    named: str, fetch: Callable[[Path], object], flags: Sequence[str], pip: Sequence[str], place: Path, log: Path
+) -> None:
     making = place.with_suffix(".new")
     shutil.rmtree(making, ignore_errors=True)
     try:
         source, temporary, made = making / "source", making / "tmp", making / "made"
         temporary.mkdir(parents=True)
-        _fetch(requirement, source)
+        fetch(source)
         variables = own_environment([name for name in os.environ if name.startswith("PIP_")])
         variables |= dict(flag.split("=", 1) for flag in flags)
         variables["TMPDIR"] = str(temporary)
@@ -86,10 +104,10 @@ def _build(requirement: str, flags: Sequence[str], pip: Sequence[str], place: Pa
             )
         wheels = list(made.glob("*.whl"))
         if status or len(wheels) != 1:
-            raise NotBuilt(f"building {_named(requirement, flags)} failed: {_last_lines(log)} (full log: {log})")
+            raise NotBuilt(f"building {named} failed: {_last_lines(log)} (full log: {log})")
         made.rename(place)
     except subprocess.TimeoutExpired:
-        raise NotBuilt(f"building {_named(requirement, flags)} took over {_LIMIT_S / 3600:g} hours") from None
+        raise NotBuilt(f"building {named} took over {_LIMIT_S / 3600:g} hours") from None
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
