@@ -135,12 +135,12 @@ def test_what_pip_unpacks_is_below_the_environment_and_goes_with_it(
 ) -> None:
     temporary = []
 
-    def interrupted(_command: list[str], *, env: dict[str, str], **_options: object) -> None:
-        temporary.append(Path(env["TMPDIR"]))
+    def interrupted(_command: list[str], _folder: Path, environment: dict[str, str], **_options: object) -> None:
+        temporary.append(Path(environment["TMPDIR"]))
         (temporary[-1] / "pip-unpack").mkdir()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(subprocess, "run", interrupted)
+    monkeypatch.setattr(envs, "run_guarded", interrupted)
     with pytest.raises(KeyboardInterrupt), envs.environment_with(("a==1",), lambda _: None):
         pass
     assert all(path.is_relative_to(tmp_path / "envs") and not path.exists() for path in temporary)

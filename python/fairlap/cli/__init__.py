@@ -147,12 +147,29 @@ def _message_of(error: click.ClickException) -> str:
     return error.format_message().removesuffix(".")
 
 
+def _is_help(error: click.ClickException) -> bool:
+    """Whether a group of commands was given none, so that its message is its help. Click 8.1 printed that itself."""
+    kind = getattr(click.exceptions, "NoArgsIsHelpError", None)
+    return kind is not None and isinstance(error, kind)
+
+
 def _code_of(error: click.ClickException) -> str:
     """Give a value that is not accepted the code that it would have in a request file."""
     if isinstance(error.__cause__, FairlapError):
         return error.__cause__.code
     bad_value = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)
     return InvalidRequest.code if bad_value else "E_USAGE"
+
+
+def _print_refusal(error: click.ClickException, *, as_json: bool) -> None:
+    if _is_help(error):
+        click.echo(error.format_message(), err=True)
+        return
+    message = _message_of(error)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        see = f"`{error.ctx.command_path} --help`"
+        message += f" See {see}" if message.endswith("?") else f"; see {see}"
+    print_error(message, _code_of(error), as_json=as_json)
 
 
 @contextmanager
@@ -205,11 +222,7 @@ def main() -> None:
         print_error(where, "E_FILE", as_json=as_json)
         sys.exit(1)
     except click.ClickException as error:
-        message = _message_of(error)
-        if isinstance(error, click.UsageError) and error.ctx is not None:
-            see = f"`{error.ctx.command_path} --help`"
-            message += f" See {see}" if message.endswith("?") else f"; see {see}"
-        print_error(message, _code_of(error), as_json=as_json)
+        _print_refusal(error, as_json=as_json)
         sys.exit(error.exit_code)
     except click.Abort as abort:  # from the interrupt itself
         click.echo("fairlap: interrupted", err=True)

@@ -204,6 +204,7 @@ class Framework(SeveralWorks, ABC):
     # Its own options: by name the known values, or none where only the framework knows them.
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     options_of: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}  # further ones, by variant
+    libraries: ClassVar[tuple[str, ...]] = ()  # options that name a library of the user's, which is code
     # By option, or "variant": the values that a search for the best settings tries besides the default. One may name
     # further options, as in a contestant's name: "compile:mode=max-autotune"; {threads} are those of the race.
     tunable: ClassVar[Mapping[str, tuple[str, ...]]] = {}

@@ -31,6 +31,7 @@ from fairlap.frameworks.adapter_parts.devices.onnxruntime_on_device import (
 )
 from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
 from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
+from fairlap.frameworks.adapter_parts.onnxruntime_custom_ops import CUSTOM_OPS, custom_ops_in_force, register_custom_ops
 from fairlap.frameworks.adapter_parts.precisions.onnx_in_16_bits import NAMES, in_16_bits
 from fairlap.frameworks.adapter_parts.precisions.onnxruntime_memory import SessionMemory, call_of
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
@@ -95,7 +96,9 @@ class OnnxRuntime(Framework):
         "spinning": tuple(_SPINNING),
         "interop_threads": (),
         "arena": ("on", "off"),
+        CUSTOM_OPS: (),
     }
+    libraries = (CUSTOM_OPS,)
     tunable: ClassVar = {
         "spinning": ("off",),
         "interop_threads": ("{threads}",),
@@ -139,10 +142,10 @@ class OnnxRuntime(Framework):
             raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
         where = _nodes(session, wanted) if place.stream is not None else {}
         if work.spec.continuation:
-            return _generating(work, session, encoder, graph)
+            return _generating(work, session, encoder, graph, _in_force(session, wanted))
         # All bindings write to the same memory, so the outputs are those of the last call.
         held = place.memory.outputs(onnxruntime, work)
-        found = {**_in_force(session), **where, **given.in_force}
+        found = {**_in_force(session, wanted), **where, **given.in_force}
         if given.quantized:
             found |= _integers_in(onnxruntime, given.quantized.file, options, place)
 
@@ -231,13 +234,13 @@ def _nodes(session: Any, wanted: Settings) -> dict[str, str]:
     return {"nodes": described_nodes(nodes)}
 
 
-def _generating(work: Workload, session: Any, encoder: Any, graph: bytes | str) -> Contestant:
+def _generating(work: Workload, session: Any, encoder: Any, graph: bytes | str, found: Mapping[str, str]) -> Contestant:
     from fairlap.frameworks.adapter_parts.generation.onnxruntime_generation import generation
 
     return Contestant(
         **answer_calls(work, generation(session, encoder)),
         weights=partial(dict, weights_in(graph, work.weights)),
-        in_force=_in_force(session),
+        in_force=found,
         no_memory_because=_NO_MEMORY,
     )
 
@@ -286,6 +289,7 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
     options.log_severity_level = 3  # errors
     if wanted.device != "cpu":
         options.add_session_config_entry(RECORD_PLACES, "1")
+    register_custom_ops(options, wanted.options)
     return options
 
 
@@ -376,7 +380,7 @@ def _integers_in(onnxruntime: Any, file: Path, options: Any, place: _Place) -> d
     return {"precision": "int8" if integers else "fp32", "quantized": products, "weights": weights}
 
 
-def _in_force(session: Any) -> dict[str, str]:
+def _in_force(session: Any, wanted: Settings) -> dict[str, str]:
     options = session.get_session_options()
     declared = {each.type for each in (*session.get_inputs(), *session.get_outputs())}
     narrow = [precision for precision, name in NAMES.items() if f"tensor({name})" in declared]
@@ -392,4 +396,5 @@ def _in_force(session: Any) -> dict[str, str]:
         "memory_arena": "on" if options.enable_cpu_mem_arena else "off",
         "telemetry": f"ORT_DISABLE_TELEMETRY={os.environ.get('ORT_DISABLE_TELEMETRY', '')}, requested, not readable",
         "weights": "read from the model's bytes; the session cannot be asked",
+        **custom_ops_in_force(wanted.options),
     }

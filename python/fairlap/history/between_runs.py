@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from fairlap import verdict
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import comparable_facts
+from fairlap.race.counted_blocks import why_not_claimed
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Conditions, Work
 from fairlap.request.work_title import told_apart, work_title
 from fairlap.scenarios.calls.calls_scenario import TIME_OF_A_CALL
 from fairlap.scenarios.contract import Judged
-from fairlap.scenarios.process_result import ProcessResult, values_in_force
+from fairlap.scenarios.process_result import Period, ProcessResult, values_in_force
+from fairlap.verdict import Change, Regression
 
 DATA, PIPELINE, FEED = "data", "pipeline", "feed"
 OF_FEEDING = frozenset({DATA_HASH, FEED})
@@ -57,6 +59,8 @@ VERSION = "version"
 _THE_QUESTION = frozenset({VERSION})
 """What is changed on purpose: a difference there is what the comparison is about."""
 _MOST_LISTED = 3
+NOT_CLAIMED = Regression(Change.NOT_COMPARABLE, None, None, None, None, 0.0, ())
+"""Of figures that were measured while others had too much of the machine."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Difference:
     """One contestant on one work under one kind of conditions, before and after."""
 
     work_id: str
-    work: str  # its label
+    work: str  # its title, without what was fed
     data: tuple[str, str]  # what the calls were fed; empty where nothing was
     conditions: Conditions
     before: str  # the contestant as that run named it
@@ -72,7 +76,8 @@ class Difference:
     versions: tuple[str, str]
     processes: tuple[int, int]
     medians_ns: tuple[float, float]
-    regression: verdict.Regression
+    regression: Regression
+    why_no_verdict: str = ""  # with its code, where others had too much of the machine in one of the runs
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
     found = [_difference(Matched(before, after, old[key], new[other], key.judged), margin) for key, other in pairs]
     matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
     lone_old, lone_new = _with_one_process(before), _with_one_process(after)
-    titles = told_apart({work.id: work.label for work in (*before.plan.works, *after.plan.works)})
+    titles = told_apart({work.id: _title(run, work) for run in (before, after) for work in run.plan.works})
     unmatched += [
         f"only before: {_told(key, before, titles)}" for key in old if key not in matched_old and key not in lone_new
     ]
@@ -110,7 +115,7 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
         for when, run, lone in (("before", before, lone_old), ("after", after, lone_new))
         for key in lone
     ]
-    others = [work.label for work in after.plan.works if titles[work.id] != work.label]
+    others = [title for work in after.plan.works if titles[work.id] != (title := _title(after, work))]
     unmatched += [f"{label} is other work in either run, such as by what its file holds" for label in others]
     return RunsCompared(tuple(found), tuple(unmatched))
 
@@ -129,9 +134,27 @@ class Matched:
     def work(self) -> Work:
         return self.before.plan.work_with(self.old[0].work_id)
 
+    @property
+    def title(self) -> str:
+        """Name the work for people, without what was fed."""
+        return _title(self.after, self.after.plan.work_with(self.new[0].work_id))
+
+    def why_not_claimed(self, period: Period | None = None) -> str:
+        """Explain with a code why a ratio of the runs would be that of the load of others; empty where it is not.
+
+        Of what was measured in the period, or else of the judged figure.
+        """
+        for when, run, own in (("before", self.before, self.old[0]), ("after", self.after, self.new[0])):
+            key = own.work_id, own.conditions
+            every = [each for each in run.processes if (each.work_id, each.conditions) == key]
+            why, code = why_not_claimed(run.plan, run.plan.work_with(own.work_id), every, self.judged, period)
+            if code:
+                return f"{when}, {why} [{code}]"
+        return ""
+
     def regression(
         self, old: Sequence[float], new: Sequence[float], *, alpha: float = verdict.ERROR_RATE, margin: float = 0.02
-    ) -> verdict.Regression:
+    ) -> Regression:
         """Compare figures of these processes, widened by what else differs between the runs."""
         machines = comparable_facts(self.before.machine, self.after.machine, self.after.plan.device)
         settings = _settings(self.old, self.new)
@@ -164,8 +187,12 @@ class _Key:
 
 def _told(key: _Key, run: Run, titles: Mapping[str, str]) -> str:
     quantity = "" if key.judged.by == TIME_OF_A_CALL else f", by {key.judged.by}"
-    work = work_title(titles[key.work_id], run.plan.data, (name.framework for name in run.plan.contestants))
+    work = work_title(titles[key.work_id], run.plan.data)
     return f"{key.contestant} on {work}, {key.conditions}{quantity}"
+
+
+def _title(run: Run, work: Work) -> str:
+    return work_title(work.label, "", (name.framework for name in run.plan.contestants))
 
 
 def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
@@ -224,9 +251,10 @@ def _difference(found: Matched, margin: float) -> Difference:
     figures = [[found.judged.figure_ns(process) for process in processes] for processes in (old, new)]
     versions = [Counter(process.version for process in processes).most_common(1)[0][0] for processes in (old, new)]
     medians = [_middle(values) for values in figures]
+    why_none = found.why_not_claimed()
     return Difference(
         work_id=old[0].work_id,
-        work=found.work.label,
+        work=found.title,
         data=(found.before.plan.data, found.after.plan.data),
         conditions=old[0].conditions,
         before=old[0].contestant,
@@ -234,7 +262,8 @@ def _difference(found: Matched, margin: float) -> Difference:
         versions=(versions[0], versions[1]),
         processes=(len(old), len(new)),
         medians_ns=(medians[0], medians[1]),
-        regression=found.regression(figures[0], figures[1], margin=margin),
+        regression=NOT_CLAIMED if why_none else found.regression(figures[0], figures[1], margin=margin),
+        why_no_verdict=why_none,
     )
 
 

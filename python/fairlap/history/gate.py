@@ -16,7 +16,7 @@ from fairlap.results.decision.gate_findings import findings_inside as findings_i
 from fairlap.results.decision.gate_findings import overall as overall
 from fairlap.results.decision.gate_findings import require_known as require_known
 from fairlap.results.decision.gate_findings import trades_inside as trades_inside
-from fairlap.results.other_quantities import figure_of, metrics_of_processes
+from fairlap.results.other_quantities import figure_of, metrics_of_processes, period_of
 from fairlap.verdict import Change, Regression, RequiredChange
 
 _FEWEST_PROCESSES = 2
@@ -48,11 +48,14 @@ def required_between(before: Run, after: Run, required: Sequence[RequiredChange]
 def _required_of(pair: Matched, required: RequiredChange, of: int) -> Finding:
     """``of`` is how many quantities share the error rate."""
     known = metrics_of_processes(pair.work)
-    head = f"{pair.work.label} · {pair.old[0].conditions} · {pair.new[0].contestant}: {required.text}"
+    head = f"{pair.title} · {pair.old[0].conditions} · {pair.new[0].contestant}: {required.text}"
     metric = known.get(required.quantity)
     if metric is None:
         text = f"{head}: two runs are compared by {', '.join(known)} [{E_QUANTITY}]"
         return Finding(Status.NOT_COMPARABLE, text, required=required.text)
+    period = period_of(metric)
+    if period is not None and (why := pair.why_not_claimed(period)):
+        return Finding(Status.NOT_COMPARABLE, f"{head}: {why}", required=required.text)
     old, new = (
         [value for process in own if (value := figure_of(metric, process, pair.work))] for own in (pair.old, pair.new)
     )

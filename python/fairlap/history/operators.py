@@ -42,7 +42,7 @@ class OperatorsCompared:
     """One contestant on one work."""
 
     work_id: str
-    work: str  # its label
+    work: str  # its title
     before: str  # the contestant as that run named it
     after: str
     profilers: tuple[str, str]

@@ -97,11 +97,11 @@ def benchmark_name(work: str, contestant: str) -> str:
 def benchmarks_of(run: Run) -> Benchmarks:
     """Under the conditions of the verdict, each contestant on each work."""
     found: dict[str, list[float]] = {}
+    frameworks = {name.framework for name in run.plan.contestants}
     for process in run.processes:
         if process.finished and process.conditions == run.plan.headline:
-            name = benchmark_name(
-                work_title(run.plan.work_with(process.work_id).label, run.plan.data), process.contestant
-            )
+            work = run.plan.work_with(process.work_id).label
+            name = benchmark_name(work_title(work, run.plan.data, frameworks), process.contestant)
             found.setdefault(name, []).append(process.headline_ns)
     return Benchmarks("fairlap", {name: _of_processes(each) for name, each in found.items()}, run.machine)
 

@@ -26,7 +26,7 @@ class RatioCompared:
     """The ratio of one contestant to another on one work, in either run: how many times as long it takes."""
 
     work_id: str
-    work: str  # its label
+    work: str  # its title
     conditions: Conditions
     contestants: tuple[str, str]  # as either run named it
     baselines: tuple[str, str]

@@ -25,7 +25,8 @@ def difference_text(found: Difference, *, named: bool = True) -> str:
     before, after = found.data
     work = work_title(found.work, after if before == after else "")
     head = f"{work} · {found.conditions} · {name}{versions}: {outcome}"
-    return WARNING.join(map(one_line, [head, *found.regression.warnings]))
+    why = [found.why_no_verdict] if found.why_no_verdict else []
+    return WARNING.join(map(one_line, [head, *why, *found.regression.warnings]))
 
 
 def runs_text(compared: RunsCompared) -> str:

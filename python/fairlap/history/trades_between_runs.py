@@ -22,10 +22,12 @@ def trades_between(before: Run, after: Run, required: Collection[str] = ()) -> l
     All quantities that it may name share one 5 %: the keys of ``required`` ones, or else all that both runs have.
     """
     found = ((pair, _trade(pair, required)) for pair in matched(before, after))
-    return [f"{pair.work.label} · {pair.old[0].conditions}: {text}" for pair, text in found if text]
+    return [f"{pair.title} · {pair.old[0].conditions}: {text}" for pair, text in found if text]
 
 
 def _trade(pair: Matched, required: Collection[str]) -> str:
+    if pair.why_not_claimed():
+        return ""
     times = pair.regression(*([pair.judged.figure_ns(each) for each in own] for own in (pair.old, pair.new)))
     if times.ratio is None or times.change not in (Change.FASTER, Change.SLOWER):
         return ""

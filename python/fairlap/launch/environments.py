@@ -27,10 +27,13 @@ from pathlib import Path
 from typing import Literal
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of, shortened
-from fairlap.launch.packages.built_wheels import remove_wheel, wheels_in
+from fairlap.launch.packages.built_wheels import PLACES_OF_PYTHON, remove_wheel, wheels_in
+from fairlap.launch.packages.interpreters import Interpreter
 from fairlap.launch.packages.making import AS_USUAL, Making, lay_on, runs_same_python, with_built_wheels
+from fairlap.launch.packages.own_package import own_source, own_wheel, release
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.machine.programs.guarded_command import run_guarded
 from fairlap.request.fields.package_origin import content_of
 from fairlap.secrets import without_secrets
 
@@ -258,7 +261,9 @@ def _make(folder: Path, requirements: tuple[str, ...], report: Report, making: M
             lay_on(site, interpreter)
             pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", *making.pip_options]
             installed = with_built_wheels(requirements, making, python, wheels_folder())
-            _run([*pip, *installed, *making.needs, *WORKER_NEEDS], what, log.fileno(), folder)
+            if not interpreter.is_alike:
+                installed.append(_own_package(pip, interpreter, log.fileno(), folder, report))
+            _run([*pip, *installed, *WORKER_NEEDS], what, log.fileno(), folder)
         shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
         link_packages(folder)
         _mark(folder, requirements, making, time.strftime("%Y-%m-%dT%H:%M:%S"))
@@ -270,17 +275,34 @@ def _make(folder: Path, requirements: tuple[str, ...], report: Report, making: M
         raise
 
 
+def _own_package(pip: list[str], interpreter: Interpreter, log: int, folder: Path, report: Report) -> str:
+    """Name fairlap itself for another Python: a wheel of its source, or its release, if pip finds that."""
+    source = own_source()
+    if source is not None:
+        report(f"building fairlap for Python {interpreter.name} from {source}; this can take minutes, once")
+        wheel = own_wheel(source, folder / "bin" / "python", interpreter, wheels_folder())
+        return f"fairlap @ {wheel.as_uri()}"
+    try:
+        _run([*pip, "--no-deps", release()], release(), log, folder)
+    except InstallFailed:
+        raise InstallFailed(
+            f"pip has no {release()} for Python {interpreter.name}; let `{interpreter.path} -m pip wheel --no-deps "
+            "--wheel-dir FOLDER SOURCE` build one from fairlap's source, and set PIP_FIND_LINKS=FOLDER"
+        ) from None
+    return release()
+
+
 def _run(command: list[str], what: str, log: int, folder: Path) -> None:
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    environment = dict(os.environ)
     environment["PYTHONDONTWRITEBYTECODE"] = "1"  # in what is installed elsewhere; pip compiles what it installs itself
     environment["TMPDIR"] = str(folder / _TEMPORARY)  # what a killed pip leaves goes with the environment
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_INSTALL_LIMIT_S
+        status = run_guarded(
+            command, Path.cwd(), environment, output=log, within_s=_INSTALL_LIMIT_S, dropped=PLACES_OF_PYTHON
         )
     except subprocess.TimeoutExpired:
         raise InstallFailed(f"installing {what} took more than an hour and was stopped") from None
-    if done.returncode != 0:
+    if status != 0:
         log_file = _log_of(folder)
         why = f"{_first_error(log_file)} (full log: {log_file})"
         raise InstallFailed(f"installing {what} failed: {why}")

@@ -122,14 +122,22 @@ def why_not_claimable(plan: Plan, found: WorkBlocks, period: Period | None = Non
 
     Of what was measured in the period, or else of the judged figure.
     """
-    stolen = found.stolen_in(period or found.judged.period)
+    every = [process for own in found.processes.values() for process in own]
+    return why_not_claimed(plan, found.work, every, found.judged, period)
+
+
+def why_not_claimed(
+    plan: Plan, work: Work, processes: Sequence[ProcessResult], judged: Judged, period: Period | None = None
+) -> tuple[str, str]:
+    """Likewise of ``processes`` of all contestants on a work under one kind of conditions."""
+    stolen = stolen_time(processes, period or judged.period)
     if plan.device != "cpu":
         return stolen.refusal_on_device()
     programs = any(each.framework in (COMMAND, BENCHMARK) for each in plan.contestants)
     return stolen.refusal(
-        threads=plan.meeting_threads_of(found.work),
+        threads=plan.meeting_threads_of(work),
         whose="programs" if programs else "contestants",
-        of_slowest=found.judged.of_slowest and period in (None, found.judged.period),
+        of_slowest=judged.of_slowest and period in (None, judged.period),
     )
 
 

@@ -183,6 +183,11 @@ def quantity_keys() -> list[str]:
     return list(dict.fromkeys([*core_quantity_keys(), *(each.metric.key for each in quantities_of_scenarios())]))
 
 
+def period_of(metric: verdict.Metric) -> Period | None:
+    """Find when a speed was measured that others slow down; None for what they do not."""
+    return _PERIODS.get(metric) if metric.is_speed else None
+
+
 def figure_of(metric: verdict.Metric, process: ProcessResult, work: Work) -> float | None:
     """Read the figure of one process that it is compared by."""
     return _METRICS[TIME_TO_FIRST_INFERENCE if metric in FIRST_ANSWERS.values() else metric](process, work)

@@ -95,6 +95,15 @@ def test_an_unknown_option_is_named() -> None:
     assert "--sampels" in done.stderr
 
 
+@pytest.mark.parametrize(("group", "command"), [("list", "models"), ("suite", "run")])
+def test_a_group_of_commands_without_one_prints_its_help_line_by_line(group: str, command: str) -> None:
+    done = here(group)
+    shown = done.stderr or done.stdout  # of an older click
+    assert "\\u" not in shown
+    listed = shown.partition("Commands:")[2].splitlines()
+    assert command in [line.split()[0] for line in listed if line.strip()]
+
+
 def test_ctrl_c_prints_what_was_sampled_and_exits_130(tmp_path: Path) -> None:
     (tmp_path / "counted.py").write_text(
         "import itertools, pathlib\n"

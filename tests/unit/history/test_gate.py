@@ -12,8 +12,13 @@ from fairlap.cli.commands.stored_runs.diff import command as diff
 from fairlap.cli.commands.stored_runs.gate import command as gate
 from fairlap.history.between_runs import is_same_run
 from fairlap.history.gate import Finding, Status, overall
+from fairlap.meters import disturbances
+from fairlap.meters.memory import Memory
+from fairlap.meters.stolen_time import E_BUSY_MACHINE
 from fairlap.race.run import Run
 from fairlap.render.ci_reports.outcomes import job_outcomes
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.store.runs.run_file import save_run
 from saved_runs import MACHINE, saved_run
@@ -75,6 +80,67 @@ def test_few_blocks_are_inconclusive_and_fail_only_when_asked(tmp_path: Path) ->
     status, output = run_gate(tmp_path, run, options=("--baseline", "torch", "--strict"))
     assert status == INCONCLUSIVE
     assert "6 blocks" in output
+
+
+def starved(run: Run) -> Run:
+    """Of a contestant whose threads waited for cores for longer than they ran."""
+    for process in run.processes:
+        process.machine = {disturbances.WAITED: 1.1, disturbances.OTHERS: 1.3, disturbances.MEASURED: 1.0}
+    return run
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_run_of_a_busy_machine_is_compared_with_no_other(tmp_path: Path, when: str) -> None:
+    quiet = saved_run({"torch": 1e6}, threads=2)
+    busy = starved(saved_run({"torch": 1.5e6}, threads=2, seed=1))
+    runs = (busy, quiet) if when == "before" else (quiet, busy)
+    status, text = run_gate(tmp_path, *runs, options=("--json", "--require", "latency<=+2%"))
+    found = json.loads(text)
+    assert status == found["exit_status"] == NOT_COMPARABLE
+    assert [each["status"] for each in found["findings"]] == ["not comparable"] * 2
+    assert all(f"{E_BUSY_MACHINE}]" in each["text"] and each["ratio"] is None for each in found["findings"])
+    files = [str(tmp_path / "0.json"), str(tmp_path / "1.json")]
+    done = CliRunner().invoke(diff, [*files, "--json"])
+    [difference] = json.loads(done.output)["differences"]
+    assert (done.exit_code, difference["regression"]["change"]) == (1, "not comparable")
+    assert difference["why_no_verdict"].startswith(when)
+    assert difference["why_no_verdict"].endswith(f"[{E_BUSY_MACHINE}]")
+    assert difference["medians_ns"][0] != difference["medians_ns"][1]
+
+
+def test_memory_of_a_busy_machine_is_compared(tmp_path: Path) -> None:
+    runs = [starved(saved_run({"torch": 1e6}, threads=2, seed=seed)) for seed in (0, 1)]
+    for run in runs:
+        for process in run.processes:
+            process.memory = Memory({"peak": 1 << 20})
+    _, text = run_gate(tmp_path, *runs, options=("--json", "--require", "memory_peak<=+5%"))
+    assert [each["status"] for each in json.loads(text)["findings"]] == ["not comparable", "passed"]
+
+
+def test_one_thread_that_waited_is_compared_all_the_same(tmp_path: Path) -> None:
+    runs = [starved(saved_run({"torch": 1e6}, threads=1, seed=seed)) for seed in (0, 1)]
+    assert run_gate(tmp_path, *runs)[0] == PASSED
+
+
+@pytest.mark.parametrize("arguments", [(), ("--require", "latency<=+2%")])
+def test_commands_are_named_as_what_they_are(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    runs = [run_of_commands(1e6 * (1 + 0.5 * seed), seed) for seed in (0, 1)]
+    _, text = run_gate(tmp_path, *runs, options=arguments)
+    done = CliRunner().invoke(diff, [str(tmp_path / "0.json"), str(tmp_path / "1.json"), *arguments])
+    for shown in (text, done.output):
+        assert shown.count("commands · as-found · ") >= 1 + bool(arguments)
+        assert "callable" not in shown
+
+
+def run_of_commands(median_ns: float, seed: int) -> Run:
+    """``sleep`` in the place of a framework."""
+    run = saved_run({"torch": median_ns}, seed=seed)
+    work = Work("callable", 1)
+    names = Contestants("command:run=sleep 0.1")
+    run.plan = msgspec.structs.replace(run.plan, works=(work,), contestants=names)
+    for process in run.processes:
+        process.work_id, process.contestant = work.id, names[0].text
+    return run
 
 
 def test_a_contestant_that_was_disqualified_is_not_comparable(tmp_path: Path) -> None:

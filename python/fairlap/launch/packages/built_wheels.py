@@ -11,19 +11,23 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from fairlap.errors import shortened
 from fairlap.launch.packages.interpreters import Interpreter
 from fairlap.launch.packages.source_trees import NotBuilt, check_out, copy_tree
 from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.programs.guarded_command import run_guarded
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.request.fields.package_origin import content_of, named_in, source_in
 
 _LIMIT_S = 3600.0 * 4  # a framework takes hours
 _SHOWN_LINES = 2
+PLACES_OF_PYTHON = ("PYTHONPATH", "PYTHONHOME")
+"""Variables that pip does not get, or it would take what they name for installed."""
 
 
 def built_wheel(
@@ -35,12 +39,27 @@ def built_wheel(
     pip_options: Sequence[str] = (),
 ) -> Path:
     """Find the wheel of a source in the folder, built with the pip of ``python`` if it is not there."""
-    key = _key(requirement, flags, interpreter)
+    named, fetch = _named(requirement, flags), partial(_fetch, requirement)
+    return wheel_of(content_of(requirement), named, fetch, flags, python, interpreter, folder, pip_options)
+
+
+def wheel_of(
+    content: str,
+    named: str,
+    fetch: Callable[[Path], object],
+    flags: Sequence[str],
+    python: Path,
+    interpreter: Interpreter,
+    folder: Path,
+    pip_options: Sequence[str] = (),
+) -> Path:
+    """Likewise of a source that ``fetch`` writes into a folder, where no wheel of this ``content`` is kept."""
+    key = _key(content, flags, interpreter)
     make_cache_folder(folder)
     place, log = folder / key, folder / f"{key}.log"
     with _lock(folder / f"{key}.lock"):
         if not place.is_dir():
-            _build(requirement, flags, [str(python), "-m", "pip", "wheel", *pip_options], place, log)
+            _build(named, fetch, flags, [str(python), "-m", "pip", "wheel", *pip_options], place, log)
         [wheel] = place.glob("*.whl")
     return wheel
 
@@ -61,34 +80,34 @@ def remove_wheel(place: Path) -> bool:
         return False
 
 
-def _key(requirement: str, flags: Sequence[str], interpreter: Interpreter) -> str:
-    made_of = [content_of(requirement), *flags, interpreter.name, interpreter.base_prefix, platform.machine()]
+def _key(content: str, flags: Sequence[str], interpreter: Interpreter) -> str:
+    made_of = [content, *flags, interpreter.name, interpreter.base_prefix, platform.machine()]
     return hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
 
 
-def _build(requirement: str, flags: Sequence[str], pip: Sequence[str], place: Path, log: Path) -> None:
+def _build(
+    named: str, fetch: Callable[[Path], object], flags: Sequence[str], pip: Sequence[str], place: Path, log: Path
+) -> None:
     making = place.with_suffix(".new")
     shutil.rmtree(making, ignore_errors=True)
     try:
         source, temporary, made = making / "source", making / "tmp", making / "made"
         temporary.mkdir(parents=True)
-        _fetch(requirement, source)
+        fetch(source)
         variables = own_environment([name for name in os.environ if name.startswith("PIP_")])
-        variables = {name: value for name, value in variables.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         variables |= dict(flag.split("=", 1) for flag in flags)
         variables["TMPDIR"] = str(temporary)
         command = [*pip, "--disable-pip-version-check", "--no-deps", "--wheel-dir", str(made), str(source)]
         with log.open("wb") as output:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=variables, timeout=_LIMIT_S, check=False,
-            )  # fmt: skip
+            status = run_guarded(
+                command, Path.cwd(), variables, output=output.fileno(), within_s=_LIMIT_S, dropped=PLACES_OF_PYTHON
+            )
         wheels = list(made.glob("*.whl"))
-        if done.returncode or len(wheels) != 1:
-            raise NotBuilt(f"building {_named(requirement, flags)} failed: {_last_lines(log)} (full log: {log})")
+        if status or len(wheels) != 1:
+            raise NotBuilt(f"building {named} failed: {_last_lines(log)} (full log: {log})")
         made.rename(place)
     except subprocess.TimeoutExpired:
-        raise NotBuilt(f"building {_named(requirement, flags)} took over {_LIMIT_S / 3600:g} hours") from None
+        raise NotBuilt(f"building {named} took over {_LIMIT_S / 3600:g} hours") from None
     finally:
         shutil.rmtree(making, ignore_errors=True)
 

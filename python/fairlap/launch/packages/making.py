@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from fairlap.launch.packages.built_wheels import built_wheel
 from fairlap.launch.packages.interpreters import Interpreter, interpreter_named, own_interpreter
+from fairlap.launch.packages.own_package import own_content
 from fairlap.request.fields.package_origin import BUILD, FIND_LINKS, INDEX, PYTHON, flags_in, named_in, source_in
 from fairlap.secrets import without_secrets
 
@@ -39,18 +39,14 @@ class Making:
     def key_lines(self) -> tuple[str, ...]:
         """What an environment depends on besides its requirements and the interpreter; none as usual."""
         beneath = self.python if self.interpreter.sites else ""
-        return tuple(filter(None, (*self.flags, self.index, self.find_links, beneath)))
+        own = "" if self.interpreter.is_alike else own_content()
+        return tuple(filter(None, (*self.flags, self.index, self.find_links, beneath, own)))
 
     @property
     def pip_options(self) -> tuple[str, ...]:
         """What pip searches in addition, since an index of nightly builds has few other packages."""
         index = (f"--extra-index-url={self.index}",) if self.index else ()
         return (*index, *((f"--find-links={self.find_links}",) if self.find_links else ()))
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """fairlap itself, where its native module here is for another Python."""
-        return () if self.interpreter.is_alike else (f"fairlap=={version('fairlap')}",)
 
     @property
     def variables(self) -> dict[str, str]:

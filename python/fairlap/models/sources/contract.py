@@ -170,6 +170,7 @@ class SourceKind(ABC):
     names_dimensions: ClassVar[bool] = False  # whether contestants can be called at several sizes of what it names
     mask: ClassVar[str] = ""  # a further input that marks values and padding, where a model has one
     generates: ClassVar[bool] = False  # whether its models can answer token by token
+    takes_custom_operators: ClassVar[bool] = False  # of a library that contestants load, and that is code
 
     @classmethod
     def recognises(cls, text: str) -> bool:

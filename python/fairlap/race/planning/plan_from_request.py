@@ -17,6 +17,7 @@ from fairlap.machine.hardware.locked_clocks import require_clock
 from fairlap.race.around_blocks.recompile_request import called_on, require_free_sizes
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.operations import require_operation_options, selected_models
+from fairlap.race.planning.custom_libraries import require_used, with_libraries_found
 from fairlap.race.planning.file_contestants import on_files
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
@@ -84,6 +85,7 @@ def plan_of(
     offered = works_asked(request, scales, notify)
     works = tuple(work for work, _ in offered)
     require_not_hidden(contestants, works)
+    require_used(contestants, works)
     seed, *_ = data_seeds_asked(request)
     contestants = on_files(contestants, works, seed, fed=request.data is not None)
     until_decided = request.blocks is None and request.target is None and len(contestants) > 1
@@ -189,7 +191,10 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
 def _with_pinned_origins(request: RaceRequest) -> RaceRequest:
     """Find the wheels, sources and interpreters of the contestants, so that the plan has them by their content."""
     pinned = with_pinned_origins(request.contestants)
-    return msgspec.structs.replace(request, contestants=Contestants.of(pinned)) if pinned else request
+    if not pinned:
+        return request
+    pinned = with_libraries_found(pinned, trust=request.trust)
+    return msgspec.structs.replace(request, contestants=Contestants.of(pinned))
 
 
 def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:

@@ -16,6 +16,7 @@ from fairlap.launch.opened_source import opened
 from fairlap.models.metrics.metric import CODE as E_METRIC
 from fairlap.models.modes import MODES
 from fairlap.models.registry import Model, find, workload_names
+from fairlap.models.sources.exports.files import texts_of
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
 from fairlap.models.spec import Spec
@@ -26,6 +27,7 @@ from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.operations import is_operation
 from fairlap.race.planning.callables_source import CODE as E_REFERENCE
 from fairlap.race.planning.callables_source import source_of_callables
+from fairlap.race.planning.custom_libraries import first_library
 from fairlap.race.planning.scales import at_scales
 from fairlap.race.scenario_side import Offered, data_seeds_of, precision_asked, sides_asked
 from fairlap.request.fields.corruption import BY_PILLOW, Corruption, corruptions_in
@@ -121,11 +123,19 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         shared=shared,
         checkout=_checkout(request) if is_callable_name(model) else "",
         exports=tuple(map(_absolute, further)),
+        custom_ops=_custom_ops(request, model),
     )
     for side in sides_asked(request):
         whole = side.with_source(request, whole)
     shaped = [msgspec.structs.replace(whole, shapes=shapes_in(text)) for text in request.shapes] or [whole]
     return [msgspec.structs.replace(each, batch=one) for each in shaped for one in batches or (None,)]
+
+
+def _custom_ops(request: RaceRequest, model: str) -> str:
+    """Find the library with which the model is opened, where one of its files may need it."""
+    kinds = (kind_of(part) for part in texts_of(model))
+    takes = any(kind is not None and kind.takes_custom_operators for kind in kinds)
+    return first_library(request.contestants) if takes else ""
 
 
 def _checkout(request: RaceRequest) -> str:

@@ -10,6 +10,7 @@ from fairlap.launch.runners import Runner
 from fairlap.models.code_hash import folders_of_model_code
 from fairlap.models.sources.registry import require_kind
 from fairlap.race.equal_work.materials import Materials
+from fairlap.race.planning.custom_libraries import libraries_of
 from fairlap.race.planning.plan import Plan
 from fairlap.race.scenario_side import race_side_of
 from fairlap.request.commands import words_of
@@ -51,6 +52,7 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
         read = [Path(path) for path, _ in source.files]
         readable += [*read, *require_kind(source).readable(source)] if read else [Path(source.folder)]
         writable.insert(0, materials.folder)  # where some keep what they converted
+    readable += [Path(path) for _, path in libraries_of(runner.name)]
     if runner.name.framework == COMMAND:
         folder = options.get(FOLDER) or str(Path.cwd())
         readable += [Path(folder), program_of(words_of(options[RUN]), folder).parent]

@@ -21,10 +21,11 @@ class ProcessMedians:
 
 
 def process_medians(results: Results) -> Iterator[ProcessMedians]:
+    plan = results.run.plan
     for each in results.work_results:
-        if each.conditions != results.run.plan.headline:
+        if each.conditions != plan.headline:
             continue
-        title = work_title(each.work.label, results.run.plan.data)
+        title = work_title(each.work.label, plan.data, (name.framework for name in plan.contestants))
         for result in each.contestants:
             if result.ranked:
                 yield ProcessMedians(title, result.contestant, tuple(p.headline_ns / 1e9 for p in result.finished))

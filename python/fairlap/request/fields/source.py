@@ -64,6 +64,7 @@ class Source(msgspec.Struct, frozen=True):
     exports: tuple[str, ...] = ()  # absolute paths of further files of the same model; ``path`` is the first one
     export: int = 0  # the number of the file that a contestant runs
     like: tuple[Form, ...] = ()  # of such a further file: the inputs of the first one, which its own stand for
+    custom_ops: str = ""  # an absolute path: the library of custom operators with which an ONNX file is opened
     exported: bool = False  # one of several files, which is not converted for frameworks that do not read it
 
     @property
@@ -90,6 +91,7 @@ class Source(msgspec.Struct, frozen=True):
             files=tuple(sorted(found.files)),
             peer="",
             export=0,
+            custom_ops="",
         )
 
     @property
@@ -195,6 +197,7 @@ def with_paths(source: Source, changed: Callable[[str], str]) -> Source:
         labels=with_file(source.labels, changed),
         groups=with_file(source.groups, changed),
         checkout=changed(source.checkout) if source.checkout else "",
+        custom_ops=changed(source.custom_ops) if source.custom_ops else "",
         exports=tuple(map(changed, source.exports)),
         files=tuple((changed(path), digest) for path, digest in source.files),
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,10 +14,12 @@ from pathlib import Path
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.launch import environments
+from fairlap.launch.packages import built_wheels
 from fairlap.launch.packages.built_wheels import built_wheel, wheels_in
 from fairlap.launch.packages.interpreters import own_interpreter
 from fairlap.launch.packages.origins import with_pinned_origins
 from fairlap.machine.files.folder_hash import folder_hash
+from fairlap.machine.programs.processes import lives
 from fairlap.request.names import contestant_named
 from histories_of_commits import git
 from wheels import write_source
@@ -83,7 +88,7 @@ def test_a_failed_build_has_the_last_lines_of_its_log_and_leaves_nothing_half(so
 def test_ctrl_c_leaves_no_half_of_a_wheel_and_a_killed_one_is_pruned(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(command: list[str], **_: object) -> None:
+    def interrupted(command: list[str], *_places: object, **_options: object) -> None:
         folder = Path(command[command.index("--wheel-dir") + 1])
         folder.mkdir()
         (folder / "hotpkg-1.0-py3-none-any.whl").write_bytes(b"half")
@@ -91,7 +96,7 @@ def test_ctrl_c_leaves_no_half_of_a_wheel_and_a_killed_one_is_pruned(
 
     monkeypatch.setenv("FAIRLAP_ENVS", str(tmp_path / "envs"))
     with monkeypatch.context() as patch:
-        patch.setattr(subprocess, "run", interrupted)
+        patch.setattr(built_wheels, "run_guarded", interrupted)
         with pytest.raises(KeyboardInterrupt):
             build(str(source), environments.wheels_folder())
     assert wheels_in(environments.wheels_folder()) == []
@@ -100,6 +105,45 @@ def test_ctrl_c_leaves_no_half_of_a_wheel_and_a_killed_one_is_pruned(
     assert environments.prune(3600.0) == []
     environments.prune(0.0)
     assert not killed.exists()
+
+
+_BUILD = """
+import sys
+from pathlib import Path
+from fairlap.interrupts import interrupted_once
+from fairlap.launch.packages.built_wheels import built_wheel
+from fairlap.launch.packages.interpreters import own_interpreter
+
+requirement, folder = sys.argv[1:]
+with interrupted_once():
+    built_wheel(requirement, (), Path(sys.executable), own_interpreter(), Path(folder))
+"""
+
+
+def test_sigterm_ends_a_slow_build_and_all_that_it_started(source: Path, tmp_path: Path) -> None:
+    """The backend of a build is a child of pip's, which kept running for as long as it took."""
+    (source / "backend.py").write_text(
+        "import os, time\n\n\ndef build_wheel(*_):\n"
+        f"    open({str(tmp_path / 'started')!r}, 'w').write(str(os.getpid()))\n    time.sleep(300)\n"
+    )
+    [name] = with_pinned_origins([contestant_named(f"python:call=hotpkg.fn:with={source}")])
+    wheels, path = tmp_path / "wheels", os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-c", _BUILD, name.release, str(wheels)]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL) as building:
+        until_s = time.monotonic() + 60
+        while not (text := started_in(tmp_path)) and time.monotonic() < until_s:
+            time.sleep(0.02)
+        began_s = time.monotonic()
+        building.send_signal(signal.SIGTERM)
+        building.wait(60)
+    assert time.monotonic() - began_s < 10
+    assert not lives(int(text))
+    assert wheels_in(wheels) == []
+
+
+def started_in(folder: Path) -> str:
+    file = folder / "started"
+    return file.read_text() if file.is_file() else ""
 
 
 def test_a_folder_that_changed_after_the_plan_is_not_built(source: Path, tmp_path: Path) -> None:

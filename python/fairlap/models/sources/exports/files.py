@@ -21,7 +21,18 @@ def sources_of(source: Source, like: Sequence[Form] = ()) -> tuple[Source, ...]:
     first, *others = texts_of(source.text)
     whole = msgspec.structs.replace(source, text=first, exports=(), export=0, exported=True, files=())
     further = [
-        _with_loss(Source(text, path, source.folder, trust=source.trust, like=tuple(like), exported=True), source)
+        _with_loss(
+            Source(
+                text,
+                path,
+                source.folder,
+                trust=source.trust,
+                like=tuple(like),
+                custom_ops=source.custom_ops,
+                exported=True,
+            ),
+            source,
+        )
         for text, path in zip(others, source.exports, strict=True)
     ]
     return (whole, *further)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ class OnnxFile(SourceKind):
     code_of_other_files = ModelFileInvalid.code
     no_gradients = ""
     names_dimensions = True
+    takes_custom_operators = True
     suffixes = (".onnx",)
 
     @classmethod
@@ -115,18 +117,18 @@ def _with_own_loss(found: Opened, given: Sets, source: Source, folder: Path) -> 
     return replace(found, routes=with_own_loss(found.routes, source, as_tensors(outputs), folder))
 
 
-def _save_as_it_loads(model: Any, declared: list[Any], folder: Path) -> Any:
+def _save_as_it_loads(model: Any, declared: list[Any], folder: Path, custom_ops: str) -> Any:
     """Write the bound graph, and return it; with the file's open sizes where a branch does not fit the bound ones.
 
     ONNX Runtime then refuses the whole graph, although the branch is not taken.
     """
     file = folder / BOUND
     file.write_bytes(model.SerializeToString())
-    if not any(map(graphs_in, model.graph.node)) or _loads(file):
+    if not any(map(graphs_in, model.graph.node)) or _loads(file, custom_ops):
         return model
     with_open_sizes = _with_open_sizes(model, declared)
     file.write_bytes(with_open_sizes.SerializeToString())
-    if _loads(file):
+    if _loads(file, custom_ops):
         return with_open_sizes
     file.write_bytes(model.SerializeToString())
     return model
@@ -141,9 +143,9 @@ def _with_open_sizes(model: Any, declared: list[Any]) -> Any:
     return found
 
 
-def _loads(file: Path) -> bool:
+def _loads(file: Path, custom_ops: str) -> bool:
     try:
-        session_of(str(file), optimised=True)
+        session_of(str(file), optimised=True, custom_ops=custom_ops)
     except ModuleNotFoundError:
         return True
     except Exception:  # of ONNX Runtime
@@ -157,7 +159,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     ``declared`` are its inputs as the file has them.
     """
     require_no_drawing(model)
-    loaded = _save_as_it_loads(model, declared, folder)
+    loaded = _save_as_it_loads(model, declared, folder, source.custom_ops)
     inputs = tensors_of(model, source)
     if loaded is not model:
         (folder / IMPORTED_FROM).write_bytes(model.SerializeToString())
@@ -251,7 +253,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     given = inputs_of(source)
     sample = input_sets(inputs, given, None, {"inputs": 0})["inputs"]
     double, why_no_double = _tried(DoubleGraph, model, weights, sample)
-    runtime, why_no_runtime = _tried(RuntimeGraph, model, weights, sample)
+    runtime, why_no_runtime = _tried(partial(RuntimeGraph, custom_ops=source.custom_ops), model, weights, sample)
     if double is not None and runtime is not None:
         why_no_double = _why_other_answer(double, runtime, weights, sample)
     if double is not None and not why_no_double:

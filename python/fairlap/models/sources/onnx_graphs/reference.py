@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.arrays import Arrays
+from fairlap.models.sources.onnx_graphs.custom_operators import register_custom_operators
 
 _FLOATS = (1, 10, 16)  # float, float16, bfloat16
 _DOUBLE = 11
@@ -90,7 +91,7 @@ def _upcast_tensor(tensor: Any) -> None:
         tensor.CopyFrom(onnx.numpy_helper.from_array(array, name))
 
 
-def session_of(model: Any, *, optimised: bool = False) -> Any:
+def session_of(model: Any, *, optimised: bool = False, custom_ops: str = "") -> Any:
     """Of a model, or of the path of a file, which may have external data."""
     import onnxruntime
 
@@ -98,6 +99,8 @@ def session_of(model: Any, *, optimised: bool = False) -> Any:
     if not optimised:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = _FATAL
+    if custom_ops:
+        register_custom_operators(options, custom_ops)
     content = model if isinstance(model, str) else model.SerializeToString()
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
@@ -105,7 +108,7 @@ def session_of(model: Any, *, optimised: bool = False) -> Any:
 class RuntimeGraph:
     """A graph in ONNX Runtime. Weights are inputs of it, to be perturbed, where its operators allow that."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, custom_ops: str = "") -> None:
         copy = type(model)()
         copy.CopyFrom(model)
         weights = [tensor for tensor in copy.graph.initializer if tensor.data_type == 1]
@@ -118,9 +121,9 @@ class RuntimeGraph:
                     value.type.tensor_type.shape.dim.add().dim_value = size
         copy.ir_version = max(copy.ir_version, 4)  # from which on an input may have a default value
         try:
-            self._session = session_of(copy)
+            self._session = session_of(copy, custom_ops=custom_ops)
         except Exception:  # some operators want constants
-            self._session = session_of(model)
+            self._session = session_of(model, custom_ops=custom_ops)
         self._types = {each.name: _numpy_type(model, each.name) for each in self._session.get_inputs()}
         self._names = [value.name for value in model.graph.output]
         self._weights = {each.name for each in self._session.get_overridable_initializers()}
