@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from fairlap.errors import InvalidRequest
@@ -36,7 +38,7 @@ class Setting(Generic[_Value]):
 
 
 def built_in_settings() -> tuple[Setting[Any], ...]:
-    """List those of built-in scenarios, without importing what else these need."""
-    from fairlap.scenarios.solving.settings import SETTINGS
-
-    return SETTINGS
+    """List ``SETTINGS`` of each built-in scenario's ``settings.py``, without importing what else these need."""
+    folders = sorted(each.parent.name for each in Path(__file__).parent.glob("*/settings.py"))
+    modules = [import_module(f"fairlap.scenarios.{folder}.settings") for folder in folders]
+    return tuple(setting for module in modules for setting in module.SETTINGS)
