@@ -174,7 +174,10 @@ class TfliteGraph:
         """Name each operator, in the order in which they run, with its options and the places of its tensors."""
         for each in self._main.operators:
             inputs, outputs = (tuple(map(int, places)) for places in (each.inputs, each.outputs))
-            yield self._kind(each), each.builtinOptions, inputs, outputs
+            kind = self._kind(each)
+            if kind == "CUSTOM":
+                kind = f"the custom operator {_decoded(self._model.operatorCodes[each.opcodeIndex].customCode)}"
+            yield kind, each.builtinOptions, inputs, outputs
 
     def place_of(self, tensor: Any) -> int:
         return next(place for place, each in enumerate(self._main.tensors) if each is tensor)
