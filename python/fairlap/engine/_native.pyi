@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'stream_cache_bytes', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -349,6 +349,11 @@ class StreamRecord:
     @property
     def slots(self) -> int:
         ...
+    @property
+    def started_ns(self) -> Samples:
+        """
+        When the host began each sample, on the engine's clock since its calibration.
+        """
     @property
     def stopped_by(self) -> StopReason:
         ...
@@ -741,6 +746,11 @@ class Feeder:
     def batches(self) -> int:
         ...
     @property
+    def host_node(self) -> int | None:
+        """
+        The memory node that the pinned slots were put on, which is the device's; None where it is not known.
+        """
+    @property
     def stalls(self) -> StallTimes:
         ...
 class AnswerStamps:
@@ -922,6 +932,10 @@ def roof_of(rates: collections.abc.Sequence[typing.SupportsFloat | typing.Suppor
     """
 def run_load(workers: collections.abc.Sequence[typing.Any], clock: Clock, *, due_ns: typing_extensions.Buffer, items: typing.Any, issued_ns: typing_extensions.Buffer, started_ns: typing_extensions.Buffer, completed_ns: typing_extensions.Buffer, worker: typing_extensions.Buffer, group: typing_extensions.Buffer, largest_batch: typing.SupportsInt | typing.SupportsIndex, longest_wait_ns: typing.SupportsFloat | typing.SupportsIndex, bound_ns: typing.SupportsFloat | typing.SupportsIndex, missed_at: typing_extensions.Buffer, met_at: typing_extensions.Buffer, kept: typing_extensions.Buffer, look: typing.Any, give_up_ns: typing.SupportsFloat | typing.SupportsIndex, spin_ns: typing.SupportsFloat | typing.SupportsIndex, warm_up: bool, pause_collector: bool) -> LoadRecord:
     ...
+def stream_cache_bytes(stream: typing.SupportsInt | typing.SupportsIndex | None, device: typing.SupportsInt | typing.SupportsIndex) -> int:
+    """
+    The L2 cache of the device that a stream is of; 0 where the driver does not report it.
+    """
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool, drawn_at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = []) -> LoopRecord:
     ...
 def time_in_turns(calls: collections.abc.Sequence[typing.Any], clock: Clock, *, calls_per_sample: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], order: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], drawn: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], pause_collector: bool) -> TurnsRecord:

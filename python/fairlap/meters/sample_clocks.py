@@ -194,7 +194,8 @@ def _without(measured: StreamMeasurement, slowed: npt.NDArray[np.bool_]) -> Stre
     if not left_out:
         return measured
     quantities: dict[str, Quantity] = {
-        name: replace(each, samples=np.where(slowed, np.nan, each.values)) for name, each in measured.quantities.items()
+        name: replace(each, samples=np.where(slowed, np.nan, each.values).data)
+        for name, each in measured.quantities.items()
     }
     text = (
         f"{left_out:,} of {measured.samples:,} samples are left out: temperature or power slowed the GPU down when "
