@@ -55,6 +55,8 @@ def _fields() -> dict[str, SearchStrategy[Any]]:
 
 def _of(kind: inspect.Type) -> SearchStrategy[Any]:
     match kind:
+        case inspect.Metadata():
+            return _of(kind.type)
         case inspect.UnionType():
             return strategies.one_of([_of(each) for each in kind.types])
         case inspect.NoneType():
