@@ -72,5 +72,8 @@ def _of(kind: inspect.Type) -> SearchStrategy[Any]:
         case inspect.ListType():
             return strategies.lists(_of(kind.item_type), max_size=3)
         case inspect.StructType() | inspect.DataclassType():
-            return strategies.builds(kind.cls, **{field.encode_name: _of(field.type) for field in kind.fields})
+            types = {
+                field.encode_name: getattr(field.type, "type", field.type) for field in kind.fields
+            }  # or described
+            return strategies.builds(kind.cls, **{name: _of(each) for name, each in types.items()})
     raise NotImplementedError(f"no rows are drawn for a field of {kind}")

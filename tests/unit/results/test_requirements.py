@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.task_metrics import Score
+from fairlap.race.planning.requirement_kinds import changes_and_limits
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.requirements import Qualification, qualification, requirements_of
 from fairlap.results.prices import price_given
@@ -48,6 +49,14 @@ def with_scores(**values: float) -> Row:
 )
 def test_the_whole_interval_of_a_score_has_to_meet_its_limit(text: str, status: str) -> None:
     assert judged(with_scores(top1=0.95, mse=2.5), text).status == status
+
+
+def test_a_score_may_be_bounded_below_0_and_is_no_change_from_a_baseline() -> None:
+    assert changes_and_limits("mcc>=-0.1,memory_peak<=+2%")[1] == "mcc>=-0.1"
+    assert [each.quantity for each in changes_and_limits("mcc>=-0.1,memory_peak<=-2%")[0]] == ["memory_peak"]
+    assert [each.limit for each in requirements_of("mcc>=-0.1, pearson>-5%")] == [-0.1, -0.05]
+    assert judged(with_scores(mcc=-0.05), "mcc>=-0.1").status == "yes"
+    assert judged(with_scores(mcc=-0.2), "mcc>=-0.1").status == "no"
 
 
 @pytest.mark.parametrize("text", ["top1>=90GB", "mse<5%", "top1>=x"])
