@@ -22,7 +22,6 @@ from typing import Any
 import click
 import pytest
 from fairlap.cli import cli
-from fairlap.scenarios.callables import in_process
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -51,10 +50,7 @@ def with_slow_ones_marked(pages: Iterable[Path]) -> list[Any]:
 
 
 @pytest.mark.parametrize("page", with_slow_ones_marked(page for page in PAGES if examples(page)))
-def test_the_examples_of_a_page_run_one_after_another(
-    page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(in_process, "BUDGET_S", 0.5)
+def test_the_examples_of_a_page_run_one_after_another(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if needed := EXTRAS.get(str(page.relative_to(TOP))):
         pytest.importorskip(needed, reason="`make test` installs it and runs this")
     exec(compile(examples(page), str(page), "exec"), {"__name__": "example"})

@@ -100,7 +100,7 @@ def test_fields_that_a_server_refuses_are_left_out(prompts: Path, servers: ExitS
 
 @pytest.mark.parametrize("how", [{"rate": 100.0}, {"rate": None, "concurrency": 4, "trial": 0.01}])
 def test_a_much_slower_server_is_found_slower(how: dict[str, Any], prompts: Path, servers: ExitStack) -> None:
-    fast, slow = (servers.enter_context(StreamingServer(first_ms=ms)) for ms in (4.0, 40.0))
+    fast, slow = (servers.enter_context(StreamingServer(first_ms=ms)) for ms in (4.0, 80.0))
     found = raced(prompts, slow, fast, **{**how, "blocks": 6})
     assert [(row.place, row.contestant.startswith(fast.at())) for row in found.rows] == [("1", True), ("2", False)]
     assert found.rows[1].verdict == "slower"
