@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-slow test-thorough test-importer test-headers fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-answers bench-load bench-report bench-store bench-block \
+  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-works bench-answers bench-load bench-report bench-store bench-block \
   telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared trust-wild trust-transformers
 
 help:  ## List the targets.
@@ -128,6 +128,9 @@ bench-ranks: $(VENV)/.frameworks build/release/.module  ## Measure what fairlap 
 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)
+
+bench-works: $(VENV)/.frameworks build/release/.module  ## Time a block of 100 small works by phase (seven minutes; ALONE=10: with what ten take in processes of their own).
+	$(BIN)/python tests/bench/many_works.py $(if $(ALONE),--alone $(ALONE))
 
 bench-answers: $(VENV)/.dev build/release/.module  ## Measure the share of a comparison's time that checking the answers of callables takes (a minute).
 	$(BIN)/python tests/bench/answers_of_callables.py

@@ -135,6 +135,7 @@ from fairlap.verdict.when_to_stop.looks import possible_looks as possible_looks
 from fairlap.verdict.when_to_stop.precise_enough import StoppingAdvice as StoppingAdvice
 from fairlap.verdict.when_to_stop.precise_enough import StoppingRule as StoppingRule
 from fairlap.verdict.when_to_stop.precise_enough import advise as advise
+from fairlap.verdict.when_to_stop.sufficient_rounds import sufficient_rounds as sufficient_rounds
 from fairlap.verdict.when_to_stop.worthwhile_rounds import SEGMENT as SEGMENT
 from fairlap.verdict.when_to_stop.worthwhile_rounds import RacedBlock as RacedBlock
 from fairlap.verdict.when_to_stop.worthwhile_rounds import worthwhile_rounds as worthwhile_rounds

@@ -25,7 +25,7 @@ def register_custom_ops(options: Any, given: Mapping[str, str]) -> None:
 
 
 def custom_ops_in_force(given: Mapping[str, str]) -> dict[str, str]:
-    """Name the library by its content, so that runs with another build of it are told apart."""
+    """Name the library by its content, so that another build of it shows in a comparison of runs."""
     library = given.get(CUSTOM_OPS)
     if not library:
         return {}

@@ -24,9 +24,13 @@ from fairlap.scenarios.untimed.profile_messages import Overhead
 
 @dataclass(frozen=True)
 class Overheads:
-    """The overhead of a call of each contestant, measured once in a race, in a process whose other work is done."""
+    """The overhead of a call of each contestant, measured once in a race, in a process whose other work is done.
+
+    It is the same for all works of one process, which have one precision, so those that follow get that of the first.
+    """
 
     _asked: set[tuple[str, str, str]] = field(default_factory=set)  # contestants, ids of works, and conditions
+    _of_processes: dict[str, float] = field(default_factory=dict)  # by contestant, of its newest process
 
     def measured(self, worker: WorkerProcess, result: ProcessResult, plan: Plan) -> bool:
         """Measure the overhead; return False if the worker was lost over it: only its memory is then unknown."""
@@ -34,6 +38,10 @@ class Overheads:
         if result.call_cost is None or whose in self._asked:
             return True
         self._asked.add(whose)
+        if result.works_before and result.contestant in self._of_processes:
+            result.overhead_ns = self._of_processes[result.contestant]
+            return True
+        self._of_processes.pop(result.contestant, None)
         if worker.hello.language != "python":
             result.overhead_absent = "its worker is a program in another language, which may implement only one model"
             return True
@@ -43,6 +51,8 @@ class Overheads:
             result.overhead_absent = lost.message
             return False
         result.overhead_ns, result.overhead_absent = found.call_ns, found.why
+        if found.call_ns is not None:
+            self._of_processes[result.contestant] = found.call_ns
         return True
 
 

@@ -1,5 +1,7 @@
 """In how many rounds the processes of a block take turns: as planned, or as the blocks before it make worthwhile.
 
+Works that share processes may have fewer than usual, since there a round costs more than the start of a work.
+
 What is chosen follows from the plan and the stored results of earlier blocks alone, so a race that is resumed chooses
 the same; a race that is run again has the numbers in its plan.
 """
@@ -32,7 +34,11 @@ def rounds_of(plan: Plan, block: Block, processes: Sequence[ProcessResult]) -> i
         if process.work_id == work_id and process.conditions == block.conditions and process.block < block.number:
             blocks[process.block].append(process)
     raced = [found for own in blocks.values() if (found := _raced(own, len(block.order))) is not None]
-    return verdict.worthwhile_rounds(raced, usual=usual, margin=_MARGIN, until_decided=plan.until_decided)
+    chosen = verdict.worthwhile_rounds(raced, usual=usual, margin=_MARGIN, until_decided=plan.until_decided)
+    if chosen > usual or plan.until_decided or block.processes_of is None:
+        return chosen
+    alike = sum((each.work, each.conditions) == (block.work, block.conditions) for each in plan.blocks)
+    return verdict.sufficient_rounds(raced, usual=usual, margin=_MARGIN, blocks=alike)
 
 
 def with_rounds_of(plan: Plan, processes: Sequence[ProcessResult]) -> Plan:

@@ -63,6 +63,17 @@ class TestChoice:
         assert [block.rounds for block in again.blocks] == [10, 10, 10, 7, None, None]
         assert [rounds_of(again, block, processes) for block in again.blocks[:4]] == [10, 10, 10, 7]
 
+    def test_where_processes_are_shared_steady_rounds_are_few(self) -> None:
+        plan, processes = planned(until_decided=False), processes_of(planned(), 1)
+        own, shared = plan.blocks[1], msgspec.structs.replace(plan.blocks[1], processes_of=0)
+        assert rounds_of(plan, shared, processes) == 10
+        for process in processes:  # a tenth as noisy
+            process.rounds_ns = (np.array(process.rounds_ns) ** 0.1).tolist()
+        assert rounds_of(plan, shared, processes) == 5
+        assert rounds_of(plan, shared, []) == 10, "nothing is known of the first block"
+        assert rounds_of(plan, own, processes) == 10
+        assert rounds_of(msgspec.structs.replace(plan, until_decided=True), shared, processes) == 10
+
     def test_another_figure_than_the_time_of_a_call_leaves_them_as_planned(self) -> None:
         plan = msgspec.structs.replace(planned(), to_score=0.8)
         assert rounds_of(plan, plan.blocks[4], processes_of(plan, 4)) == 10

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import msgspec
 import pytest
 from fairlap.launch.started_worker import python_worker
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models.call_cost import CallCost
+from fairlap.race.processes.bench import Overheads
 from fairlap.scenarios.asking import Ask
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.untimed.profile_messages import Overhead
+from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured
 from fairlap.worker.protocol import Hello
 from machine_marks import needs_proc
 from small_races import plan_of, raced
@@ -90,3 +92,27 @@ def test_an_adapter_that_cannot_run_the_empty_model_says_so_and_quits_as_usual(t
     assert found.call_ns is None
     assert "KeyError" in found.why
     assert "peak" in ended.memory.bytes
+
+
+class AnswersOverhead:
+    """In the place of a worker, whose answers grow."""
+
+    def __init__(self) -> None:
+        self.hello = Hello(3, "python", 1)
+        self.asked = 0
+
+    def ask(self, _request: Overhead, *, within_s: float) -> OverheadMeasured:
+        self.asked += 1
+        return OverheadMeasured(call_ns=1000.0 * self.asked)
+
+
+def test_works_of_one_process_get_the_overhead_of_its_first() -> None:
+    plan = plan_of("example,example:slow")
+    overheads, worker, found = Overheads(), AnswersOverhead(), []
+    for block, (work, before) in enumerate([("a", 0), ("b", 1), ("c", 2), ("d", 0), ("e", 1), ("a", 2)]):
+        result = ProcessResult(block, 0, "example", work, "controlled", works_before=before)
+        result.call_cost = CallCost(1.0, 1.0, 1)
+        assert overheads.measured(cast("WorkerProcess", worker), result, plan)
+        found.append(result.overhead_ns)
+    assert found == [1000.0, 1000.0, 1000.0, 2000.0, 2000.0, None]
+    assert worker.asked == 2
