@@ -47,7 +47,7 @@ fairlap load convnet --on torch,jax --scenario offline
     Run MLPerf's LoadGen.
 fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate 5
     Load a language model on a server that streams its answers.
-fairlap load chat.jsonl --on serve:transformers:model=./m,transformers:model=./m --tokens 64 --concurrency 2
+fairlap load p.jsonl --on serve:transformers:model=./m,transformers:model=./m --tokens 64 --rate 5
     Start a server of a model, and compare it with the model alone.
 """,
 )
