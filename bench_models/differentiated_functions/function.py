@@ -5,7 +5,6 @@ It is a model: in mode infer its call is the function, in the modes of derivativ
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -40,7 +39,7 @@ class Function:
     numbers: int  # of a point
     outputs: int | None = None
     fill: Fill = STANDARD_NORMAL
-    weights: tuple[Weight, ...] = ()
+    weights: tuple[Weight, ...] = ()  # not trained: it is differentiated by its point
     of_one: bool = False  # ``value`` takes a single point: there are no axes before its own
     size: float = 1.0  # of its derivatives, so that elements near 0 may be off by a thousandth of it
 
@@ -74,7 +73,7 @@ class Function:
             inputs=(at,),
             outputs=(value,),
             weights=self.weights,
-            parameters=sum(math.prod(weight.shape) for weight in self.weights if weight.trained),
+            parameters=0,
             gmacs_per_item=None,
             published=self.published,
             modes=self.modes,

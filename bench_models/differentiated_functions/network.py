@@ -19,9 +19,9 @@ def network(numbers: int, outputs: int) -> Function:
         numbers=numbers,
         outputs=outputs,
         weights=(
-            Weight("first", (numbers, HIDDEN), Normal(numbers**-0.5)),
-            Weight("first_bias", (HIDDEN,), Uniform(-0.5, 0.5)),
-            Weight("second", (HIDDEN, outputs), Normal(HIDDEN**-0.5)),
+            Weight("first", (numbers, HIDDEN), Normal(numbers**-0.5), trained=False),
+            Weight("first_bias", (HIDDEN,), Uniform(-0.5, 0.5), trained=False),
+            Weight("second", (HIDDEN, outputs), Normal(HIDDEN**-0.5), trained=False),
         ),
     )
 

@@ -142,38 +142,6 @@ def test_a_library_without_gradients_says_so() -> None:
     assert (processes["scipy"].outcome, processes["scipy"].work_precision) == ("unsupported", None)
 
 
-def test_evaluations_of_diffrax_are_those_that_its_solver_makes() -> None:
-    pytest.importorskip("diffrax", reason="`make test-slow` installs it and runs this")
-    import jax
-    import numpy as np
-    from diffrax import Bosh3, Dopri5, Heun, Kvaerno5, Tsit5
-    from fairlap.bench_models.initial_value_problems.jax_model import Implementation
-    from fairlap.bench_models.lorenz import spec
-    from fairlap.frameworks.solvers.diffrax import solve_with
-
-    made = []
-
-    def counted(weights: Any) -> Any:
-        rates = Implementation(spec).rates(weights)
-
-        def counting(time: Any, state: Any) -> Any:
-            jax.debug.callback(lambda: made.append(1))
-            return rates(time, state)
-
-        return counting
-
-    start = np.ones((1, 3))
-    with jax.enable_x64(True):
-        for solver in (Tsit5(), Dopri5(), Bosh3(), Heun()):
-            made.clear()
-            solve = jax.jit(solve_with(spec.PROBLEM, counted, solver, 1))
-            found = jax.block_until_ready(solve({}, start, start, 1e-5, 1e-5))
-            jax.effects_barrier()
-            assert found.evaluations == len(made) - 1, type(solver)  # one more at the drawn state
-        implicit = solve_with(spec.PROBLEM, Implementation(spec).rates, Kvaerno5(), 1)
-        assert jax.eval_shape(implicit, {}, start, start, 1e-5, 1e-5).evaluations is None
-
-
 def test_diffrax_takes_its_stiff_solver_where_a_problem_is_stiff() -> None:
     pytest.importorskip("diffrax", reason="`make test-slow` installs it and runs this")
     processes, _ = raced("diffrax", "robertson", "1e-8", ("1e-4", "1e-6", "1e-8"))

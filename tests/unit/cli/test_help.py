@@ -151,7 +151,7 @@ def offered(*words: str) -> list[str]:
 
 
 def test_models_and_files_are_offered_to_race() -> None:
-    assert offered("compare", "ml") == ["mlp", "ml"]  # the shell completes the last one as a file
+    assert offered("compare", "ml") == ["mlp", "mlp_loss", "ml"]  # the shell completes the last one as a file
     assert offered("self-test", "conv") == ["conv2d", "convnet", "conv"]
 
 

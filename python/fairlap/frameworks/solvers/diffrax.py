@@ -125,9 +125,8 @@ def solve_with(
     terms = diffrax.ODETerm(lambda time, state, weights: rates(weights)(time, state))
     fixed = None if step is None else diffrax.ConstantStepSize()
     way = way or diffrax.RecursiveCheckpointAdjoint()
-    tried = partial(evaluations_in, solver, chooses_first=step is None)
 
-    def of_item(weights: Any, start: Any, state: Any, relative: Any, absolute: Any) -> tuple[Any, Any, Any, Any]:
+    def of_item(weights: Any, start: Any, state: Any, relative: Any, absolute: Any) -> tuple[Any, Any, Any]:
         solution = diffrax.diffeqsolve(
             terms,
             solver,
@@ -143,35 +142,16 @@ def solve_with(
         )
         is_right = solution.result == diffrax.RESULTS.successful
         end = jax.numpy.where(is_right, solution.ys[-1], jax.numpy.nan)
-        return (
-            end,
-            rates(weights)(problem.end_time, state),
-            solution.stats["num_accepted_steps"],
-            tried(solution.stats["num_steps"]),
-        )
+        return end, rates(weights)(problem.end_time, state), solution.stats["num_accepted_steps"]
 
     def of_batch(weights: Any, starts: Any, states: Any, relative: Any, absolute: Any) -> Solved:
         if batch == 1:  # without what items that wait for each other cost
-            end, at_state, steps, evaluations = of_item(weights, starts[0], states[0], relative, absolute)
-            return Solved(end[None], at_state[None], steps, evaluations)
+            end, at_state, steps = of_item(weights, starts[0], states[0], relative, absolute)
+            return Solved(end[None], at_state[None], steps)
         found = jax.vmap(of_item, (None, 0, 0, None, None))(weights, starts, states, relative, absolute)
-        evaluations = None if found[3] is None else jax.numpy.mean(found[3])
-        return Solved(found[0], found[1], jax.numpy.mean(found[2]), evaluations)
+        return Solved(found[0], found[1], jax.numpy.mean(found[2]))
 
     return of_batch
-
-
-def evaluations_in(solver: Any, steps: Any, *, chooses_first: bool) -> Any:
-    """Of an explicit method, rejected steps included; None of an implicit one, which counts no iterations.
-
-    One whose last stage is the first of the next step evaluates one less. Choosing the first step takes two.
-    """
-    import diffrax
-
-    if not isinstance(solver, diffrax.AbstractERK):
-        return None
-    again = int(solver.tableau.fsal)
-    return steps * (solver.tableau.num_stages - again) + again + 2 * chooses_first
 
 
 def with_gradient(problem: Problem, solve: Callable[..., Solved]) -> Callable[..., Solved]:
@@ -185,7 +165,6 @@ def with_gradient(problem: Problem, solve: Callable[..., Solved]) -> Callable[..
         of_loss = jax.value_and_grad(loss, (0, 1), has_aux=True)
         (value, found), (by_weight, by_start) = of_loss(weights, starts, *others)
         named = {BY_WEIGHT + name: each for name, each in by_weight.items()}
-        # Nothing counts the evaluations on the way back.
         return Solved(found.end, found.rates, found.steps, None, value, {BY_START: by_start, **named})
 
     return of_batch
