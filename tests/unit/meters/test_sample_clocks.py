@@ -32,7 +32,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
 
 def measured(started_ns: Sequence[int], values_ns: Sequence[float], name: str = "device_span_ns") -> StreamMeasurement:
     quantities = {
-        each: Quantity(each, "events", np.array(values_ns, float), 1.0, {}) for each in (name, "host_issue_ns")
+        each: Quantity(each, "events", np.array(values_ns, float).data, 1.0, {}) for each in (name, "host_issue_ns")
     }
     return StreamMeasurement(
         name="kernel",
@@ -45,7 +45,7 @@ def measured(started_ns: Sequence[int], values_ns: Sequence[float], name: str = 
         collector_paused=True,
         settings={},
         device=0,
-        started_ns=np.array(started_ns, float),
+        started_ns=np.array(started_ns, float).data,
     )
 
 

@@ -77,7 +77,7 @@ def test_where_one_callable_waits_for_the_device_the_spans_of_all_have_launch_ga
         "stream": machine.stream,
         "seconds": 0.005,
         "calls_per_sample": 1,
-        "gate_timeout_s": 0.02,
+        "gate_timeout_s": 0.2,
     }
     for until in ({"blocks": 6}, {"budget": 1.0}):
         found = compare(callables, **given, **until)
@@ -85,6 +85,7 @@ def test_where_one_callable_waits_for_the_device_the_spans_of_all_have_launch_ga
         assert len(found.comparisons) == 1
         codes = [[each.code for each in row.warnings if each.code == "W_UNLIKE_GATES"] for row in found.rows]
         assert codes == [["W_UNLIKE_GATES"]] * 2
+    del given["gate_timeout_s"]  # a busy host needs longer
     alike = compare({"held": held, "too": lambda: held()}, **given, blocks=6)
     assert "W_UNLIKE_GATES" not in {each.code for row in alike.rows for each in row.warnings}
 
