@@ -145,7 +145,7 @@ def test_a_function_that_gives_no_model_with_inputs_is_refused(
     assert refused.value.code == code
 
 
-class _Net(torch.nn.Module):  # type: ignore[misc]
+class _Net(torch.nn.Module):  # type: ignore[name-defined, misc]
     """Its plainer form computes the same without an operator that has no place in ONNX."""
 
     def __init__(self, *, plain: bool) -> None:

@@ -201,7 +201,9 @@ def test_answers_are_those_of_the_module_in_float64(
     assert {each.dtype for each in module.parameters()} == {torch.float32}
 
 
-FORMS = {  # of both sides, and how the groups are multiplied by hand
+FORMS: dict[
+    str, tuple[Any, Any, Callable[..., np.ndarray]]
+] = {  # of both sides, and how the groups are multiplied by hand
     "rows": ((8, 24), (3, 24, 8), lambda a, b, at: np.concatenate([a[part] @ b[i] for i, part in enumerate(at)])),
     "columns": (
         (3, 8, 24),
