@@ -34,8 +34,8 @@ demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four f
 
 test: test-cpp test-python  ## Run the tests that need no GPU, but for the slow and the thorough ones.
 
-test-cpp: build/release/.tests  ## Run the C++ tests in JOBS processes (3).
-	$(BIN)/ctest --test-dir build/release --output-on-failure -j $(JOBS)
+test-cpp: build/release/.tests  ## Run the C++ tests, two at a time.
+	$(BIN)/ctest --test-dir build/release --output-on-failure -j 2
 
 test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (3).
 	$(PYTEST) -m "not slow and not thorough" $(PATHS)
