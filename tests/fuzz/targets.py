@@ -25,7 +25,7 @@ from fairlap.history.foreign.foreign_files import points_in
 from fairlap.models.array_files import safetensors
 from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.sources.archives import require_archive
-from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.given_data.reading import given_inputs
 from fairlap.models.sources.onnx_graphs import binding
 from fairlap.models.sources.python_models.exported_programs import require_harmless_program
 from fairlap.scenarios.asking import Prepared

@@ -113,9 +113,9 @@ class LazyCommands(click.Group):
 def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    import fairlap
+    from fairlap.engine import __version__
 
-    click.echo(f"fairlap {fairlap.__version__}")
+    click.echo(f"fairlap {__version__}")
     ctx.exit()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import invoke, refusal
 from fairlap.errors import FairlapError
-from fairlap.models.sources.inputs import given_inputs
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
+from fairlap.models.sources.given_data.reading import given_inputs
 
 
 @pytest.fixture(params=["device", "pipe"])

@@ -15,8 +15,8 @@ from fairlap.data.labelled.npz_file import npz_items
 from fairlap.errors import FairlapError
 from fairlap.models.array_files import numpy_files
 from fairlap.models.array_files.numpy_files import why_not_read
-from fairlap.models.sources.inputs import given_inputs
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
+from fairlap.models.sources.given_data.reading import given_inputs
 
 _CHUNK = 2**26
 

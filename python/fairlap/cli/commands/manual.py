@@ -24,14 +24,14 @@ def command(folder: Path) -> None:
 
     The pages say what --help says. Settings of scenarios that installed packages add are among the options.
     """
-    import fairlap
     from fairlap.cli import cli
     from fairlap.cli.manual import manual_pages
+    from fairlap.engine import __version__
     from fairlap.machine.files.atomic_files import write_output
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        pages = dict(manual_pages(cli, str(fairlap.__version__)))
+        pages = dict(manual_pages(cli, str(__version__)))
         for name, text in pages.items():
             write_output(folder / name, text.encode())
     except OSError as error:

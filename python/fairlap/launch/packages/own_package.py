@@ -88,9 +88,7 @@ def _has_all_parts(folder: Path) -> bool:
 
 
 def _package_folder() -> Path:
-    import fairlap
-
-    return Path(fairlap.__file__).resolve().parent
+    return Path(__file__).resolve().parents[2]
 
 
 def _installed_from() -> Path | None:

@@ -41,6 +41,7 @@ DID_NOT_WAIT = "W_DID_NOT_WAIT"
 EVERY_S = 30.0  # a line, while it waits
 LONGEST_FOR_OTHERS_S = 600.0
 _AGAIN_S = 0.2  # where a name is taken and nothing answers
+_LONGEST_SLEEP_S = 1.0  # a Ctrl-C that comes just before the kernel is asked does not wake it
 _MOST_WAITING = 4096
 
 Notify = Callable[[str], object]
@@ -124,13 +125,13 @@ class _Taken:
         return str(holder_behind(self.connection) if self.connection else self.holder)
 
     def is_free_within(self, seconds: float) -> bool:
-        """Sleep until the holder has ended, or for so long. What does not answer may be free at any time."""
+        """Sleep until the holder has ended, or at most for so long. What does not answer may be free at any time."""
         if self.connection is None:
             time.sleep(min(seconds, _AGAIN_S))
             return True
         poll = select.poll()
         poll.register(self.connection, select.POLLIN)
-        return bool(poll.poll(max(int(seconds * 1000), 1)))
+        return bool(poll.poll(max(int(min(seconds, _LONGEST_SLEEP_S) * 1000), 1)))
 
 
 @dataclass

@@ -14,7 +14,7 @@ from fairlap.machine.hardware.kernel import memory_bytes
 from fairlap.machine.programs.confined_home import moved_home
 from fairlap.machine.programs.sandbox import confine, is_confined, limit
 from fairlap.machine.root import THIS_MACHINE
-from fairlap.models.sources.inputs import given_files, given_inputs
+from fairlap.models.sources.given_data.reading import given_files, given_inputs
 from fairlap.models.sources.registry import require_kind
 from fairlap.request.fields.source import Source
 

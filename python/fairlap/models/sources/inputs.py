@@ -1,151 +1,26 @@
-"""The inputs of a source: the user's own, or drawn ones; and others of the same shapes for the checks."""
+"""The inputs of a race: the user's own, or drawn ones; and others of the same shapes for the checks."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import pickle
-import sys
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import IO, Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import FairlapError, described
-from fairlap.machine.files.regular_file import require_regular
-from fairlap.models.array_files.npy_map import mapped, release
-from fairlap.models.array_files.numpy_files import why_not_read
-from fairlap.models.array_files.table_columns import features_in
+from fairlap.models.array_files.npy_map import release
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
-from fairlap.models.published_data.finding import images_at
-from fairlap.models.published_data.text_tokens import TOKENIZER, Tokens, is_text, tokens_of
+from fairlap.models.published_data.text_tokens import Tokens
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.given_data.sets import CODE, Sets
 from fairlap.models.spec import Integers, Spec, Tensor
-from fairlap.request.fields.corruption import Corruption
-from fairlap.request.fields.source import Source, is_callable_name, path_parts
-from fairlap.request.fields.table_column import TABLES, file_and_column
+from fairlap.request.fields.source import Source
 
-CODE = "E_SOURCE_INPUTS"
 CALIBRATION = "calibration-"  # with a number, sets of inputs that a quantization may look at
 _CALIBRATION_SETS, _CALIBRATION_ITEMS = 8, 64  # at least, where they are drawn
 _MOST_CALIBRATION_SETS = 32  # of a user
 CALIBRATION_FROM = 3000  # added to the seed
-_MOST_SETS = 40
-_OWN_FILES = ("input_*.pb", "*.npz")  # of a folder of sets
-
-Sets = Sequence[dict[str, np.ndarray]]
-
-
-def given_files(source: Source) -> tuple[Path, ...]:
-    """Files and folders that the user gives besides the model. Of a function, the script that it is in."""
-    script, _, _ = source.inputs.rpartition(":")
-    inputs = script if script.endswith(".py") else source.inputs
-    tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
-    found = [Path(each) for each in dict.fromkeys((inputs, *tables)) if each]
-    if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
-        found.append(tokenizer)
-    return tuple(found)
-
-
-def inputs_of(source: Source) -> Sets:
-    """Read what the user gives a model; texts as tokens, and of a table all columns but its labels and groups."""
-    path = Path(source.inputs)
-    if is_text(path) and path.is_file():
-        return [tokens_of(path, tokenizer_of(source), length_of(source))]
-    if path.suffix.lower() in TABLES and path.is_file():
-        named = (file_and_column(each) for each in (source.labels, source.groups))
-        return [{"": _features(path, [column for file, column in named if file == source.inputs])}]
-    return given_inputs(source.inputs, source.folder)
-
-
-def _features(path: Path, without: Sequence[str]) -> np.ndarray:
-    try:
-        return features_in(path, without, CODE)
-    except FairlapError:
-        raise
-    except (ValueError, OSError) as error:
-        raise SourceError(f"{path} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
-
-
-def mistyped_inputs(source: Source, typos: Corruption) -> Sets:
-    """Make tokens of texts with typing errors, as many for an item as without."""
-    path = Path(source.inputs)
-    [whole] = inputs_of(source)
-    return [tokens_of(path, tokenizer_of(source), whole["input_ids"].shape[1], typos)]
-
-
-def tokenizer_of(source: Source) -> Path:
-    """Name the tokenizer's file beside the model."""
-    if is_callable_name(source.path):
-        return Path(source.folder) / TOKENIZER
-    path = Path(path_parts(source.path)[1])
-    return (path if path.is_dir() else path.parent) / TOKENIZER
-
-
-def length_of(source: Source) -> int | None:
-    """Of texts in tokens, where a size is given for it."""
-    return dict(source.dims).get("sequence")
-
-
-def given_inputs(text: str, folder: str) -> Sets:
-    """Read the sets of inputs of a file, a folder or a function, by names; an empty name where a file has none."""
-    if not text:
-        return []
-    script, colon, function = text.rpartition(":")
-    if colon and script.endswith(".py"):
-        return _from_script(Path(script), function, folder)
-    try:
-        found = _from_path(Path(text), text)
-    except FairlapError:
-        raise
-    except Exception as error:  # zipfile, NumPy and protobuf raise their own types
-        raise SourceError(f"{text} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
-    if found is None:
-        raise SourceError(
-            f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, images as MNIST, "
-            "CIFAR or WebDataset store them or in a folder for each class, or file.py:function",
-            code=CODE,
-        )
-    return found
-
-
-def _from_path(path: Path, text: str) -> Sets | None:
-    """None for a file that is of no kind known here."""
-    if path.is_dir() and any(any(path.glob(each)) for each in _OWN_FILES):
-        return _from_folder(path)
-    require_regular(path)
-    if (images := images_at(path)) is not None:
-        return [{"": images}]
-    if path.is_dir():
-        return _from_folder(path)
-    if path.suffix in (".npz", ".npy"):
-        _require_readable(path, text)
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as arrays:
-            return [{name: arrays[name] for name in arrays.files}]
-    return [{"": mapped(path)}] if path.suffix == ".npy" else None
-
-
-def _require_readable(path: Path, text: str) -> None:
-    if why := why_not_read(path, mapped=path.suffix == ".npy"):
-        raise SourceError(f"{text} cannot be read as inputs: {why}", code="E_SOURCE_SIZE")
-
-
-def why_unreadable(error: Exception) -> str:
-    """NumPy's own text advises to unpickle, and the operating system's repeats the path."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    if isinstance(error, EOFError):
-        return "it is empty"
-    if "pickled" in str(error):  # what NumPy takes any file for that does not begin as its own do
-        return "it is not a file of NumPy's, .npy or .npz"
-    of_objects = any(each in str(error) for each in ("allow_pickle", "Python objects"))
-    return "it holds Python objects, which are not read" if of_objects else described(error)
 
 
 def shapes_of(sets: Sets, names: Sequence[str], source: Source | None = None) -> dict[str, tuple[int, ...]]:
@@ -320,94 +195,3 @@ def _with_a_first(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "bi" and array.ndim and array.size and array.max() <= 1 and array.min() >= 0:
         array[..., 0] = 1
     return array
-
-
-def _from_folder(folder: Path) -> Sets:
-    """One set of protobufs, or one of each .npz file."""
-    files = sorted(folder.glob("*.npz"))
-    if not files or any(folder.glob("input_*.pb")):
-        return [_from_protobufs(folder)]
-    return [own for file in files for own in given_inputs(str(file), "")]
-
-
-def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:
-    """``input_0.pb`` and so on, as they come with the models of ONNX's zoo."""
-    import onnx
-    from onnx import numpy_helper
-
-    files = sorted(folder.glob("input_*.pb"), key=lambda file: (len(file.stem), file.stem))
-    if not files:
-        raise SourceError(f"{folder} has no input_0.pb", code=CODE)
-    found: dict[str, np.ndarray] = {}
-    for number, file in enumerate(files):
-        tensor = onnx.TensorProto()
-        tensor.ParseFromString(file.read_bytes())
-        found[tensor.name or str(number)] = numpy_helper.to_array(tensor)
-    return found
-
-
-@cache
-def _from_script(script: Path, function: str, folder: str) -> Sets:
-    """Call a function that returns inputs by name, or several such sets.
-
-    It runs once, before the model is read, and in a separate process: threads that it starts would stay outside of the
-    sandbox, and a model could let them act.
-    """
-    with tempfile.TemporaryFile() as handed_over:
-        child = os.fork()
-        if child == 0:
-            _hand_over(handed_over, script, function, folder)
-        _, status = os.waitpid(child, 0)
-        handed_over.seek(0)
-        if status:
-            why = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {status >> 8}"
-            raise SourceError(f"{script}:{function} ended its process: {why}", code=CODE)
-        outcome: Sets | str = pickle.load(handed_over)  # of the user's own function
-    if isinstance(outcome, str):
-        raise SourceError(outcome, code=CODE)
-    return outcome
-
-
-def _hand_over(to: IO[bytes], script: Path, function: str, folder: str) -> NoReturn:
-    """Write the sets, or why there are none."""
-    outcome: Sets | str
-    try:
-        outcome = _sets_of(script, function, folder)
-    except SourceError as error:
-        outcome = str(error)
-    except (Exception, SystemExit) as error:
-        outcome = f"{script}:{function} raised {described(error)}"
-    try:
-        pickle.dump(outcome, to)
-        to.flush()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-    finally:
-        os._exit(1)
-
-
-def _sets_of(script: Path, function: str, folder: str) -> Sets:
-    if not script.is_file():
-        raise SourceError(f"{script} does not exist", code=CODE)
-    sys.path[:0] = [str(script.parent), folder]
-    described_as = importlib.util.spec_from_file_location(script.stem, script)
-    assert described_as is not None
-    assert described_as.loader is not None
-    module = importlib.util.module_from_spec(described_as)
-    described_as.loader.exec_module(module)
-    result = getattr(module, function)()
-    if not isinstance(result, Iterable):
-        raise SourceError(f"{script}:{function} gives {type(result).__name__}, not arrays by name", code=CODE)
-    sets: list[dict[str, np.ndarray]] = []
-    for own in [result] if isinstance(result, Mapping) else result:
-        if not isinstance(own, Mapping):
-            raise SourceError(f"{script}:{function} gives {type(own).__name__}, not arrays by name", code=CODE)
-        sets.append({str(name): array_of(value) for name, value in own.items()})
-        if len(sets) == _MOST_SETS:
-            break
-    return sets
-
-
-def array_of(value: Any) -> np.ndarray:
-    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)

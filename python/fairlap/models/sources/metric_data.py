@@ -18,8 +18,10 @@ from fairlap.models.published_data.text_tokens import is_text
 from fairlap.models.slices.corruptible import MISTYPED, CorruptibleInput, corruptible_input
 from fairlap.models.sources.bundle import GROUPS, data_file, labels_file, mistyped_file
 from fairlap.models.sources.contract import Opened, SourceError
-from fairlap.models.sources.inputs import Sets, batches_of, mistyped_inputs, of_tensors
-from fairlap.models.sources.labels import groups_in, labels_in
+from fairlap.models.sources.given_data.labels import groups_in, labels_in
+from fairlap.models.sources.given_data.reading import mistyped_inputs
+from fairlap.models.sources.given_data.sets import Sets
+from fairlap.models.sources.inputs import batches_of, of_tensors
 from fairlap.models.sources.proof import Outputs
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import require_labels

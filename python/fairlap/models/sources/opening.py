@@ -40,7 +40,8 @@ from fairlap.models.sources.bundle import (
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
 from fairlap.models.sources.file_contents import require_fetched, require_own_content
-from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, inputs_of
+from fairlap.models.sources.given_data.reading import given_files, inputs_of
+from fairlap.models.sources.inputs import batches_of, cast_notices
 from fairlap.models.sources.learning.learner import is_code, kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,

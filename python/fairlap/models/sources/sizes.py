@@ -10,7 +10,8 @@ from fairlap.models.onnx_import.dimensions import MOST_ELEMENTS
 from fairlap.models.onnx_import.errors import DimensionsUnbound
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.exports.matching import shapes_like
-from fairlap.models.sources.inputs import Sets, shapes_of
+from fairlap.models.sources.given_data.sets import Sets
+from fairlap.models.sources.inputs import shapes_of
 from fairlap.models.spec import Dtype, Fill, Integers, Normal, Uniform
 from fairlap.request.fields.source import Source
 

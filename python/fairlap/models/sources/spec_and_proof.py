@@ -8,7 +8,8 @@ import numpy as np
 
 from fairlap.models.sources.allowances import repeat_numbers, widened
 from fairlap.models.sources.contract import Opened, Proof, SourceError
-from fairlap.models.sources.inputs import Sets, calibration_sets, input_sets
+from fairlap.models.sources.given_data.sets import Sets
+from fairlap.models.sources.inputs import calibration_sets, input_sets
 from fairlap.models.sources.onnx_graphs.few_bits import loose_of_few_bits, tolerances_of_few_bits
 from fairlap.models.sources.proof import (
     Outputs,

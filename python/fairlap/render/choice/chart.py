@@ -10,7 +10,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
-from fairlap.render.choice.document import answer, drawable, how_to_read, score_of
+from fairlap.render.choice.shared_words import answer, drawable, how_to_read, score_of
 from fairlap.results.choice.choice import Choice
 
 ON, MAYBE, DOMINATED = "on the front", "may be on it", "dominated"

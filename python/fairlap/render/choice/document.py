@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from fairlap import quantity_text
-from fairlap.render.charts.parts.look import Look
+from fairlap.render.choice.chart import chart_of
+from fairlap.render.choice.shared_words import answer, drawable, how_to_read, score_of
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.text.decision import MARKS
-from fairlap.results.choice.choice import EXIT_STATUSES, Candidate, Choice, ScoreDifference, TimeRatio
+from fairlap.results.choice.choice import Candidate, Choice, ScoreDifference, TimeRatio
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 
 _TITLE = "Choice of a model"
-_ANSWERS: Mapping[int, str] = {0: "Take", 1: "None", 3: "Undecided"}
 _FIGURES = ("score", "time_per_item_ns", "peak_memory_bytes", "energy_per_item_j", "cost_per_1000_items")
 _MINIMISED = {"energy": "energy_per_item_j", "memory": "peak_memory_bytes", "cost": "cost_per_1000_items"}
 _NAMES = ("candidate", "model", "contestant", "batch", "outcome", *_FIGURES, "currency", "qualifies", "front")
 
 
 def document_of(choice: Choice) -> Document:
-    picture = Picture("Score against time of an item", partial(drawn, choice, alone=False), how_to_read(choice))
+    picture = Picture("Score against time of an item", partial(chart_of, choice, alone=False), how_to_read(choice))
     return Document(
         title=_TITLE,
         facts=(answer(choice), setting(choice), *_interrupted(choice)),
@@ -34,12 +33,8 @@ def document_of(choice: Choice) -> Document:
         ],
         data=choice,
         records=_records(choice),
-        draw=partial(drawn, choice),
+        draw=partial(chart_of, choice, alone=True),
     )
-
-
-def answer(choice: Choice) -> str:
-    return f"{_ANSWERS[EXIT_STATUSES[choice.reason]]}: {choice.message}."
 
 
 def _interrupted(choice: Choice) -> tuple[str, ...]:
@@ -51,29 +46,6 @@ def setting(choice: Choice) -> str:
     items = f"{choice.items:,} items, on {choice.items_disagreeing:,} of which candidates disagree"
     better = "higher" if choice.better == "higher" else "lower"
     return f"{choice.metric} ({better} is better) of {items}; times of {rounds}. Brackets are intervals."
-
-
-def how_to_read(choice: Choice) -> str:
-    up = "Up" if choice.better == "higher" else "Down"
-    return (
-        f"{up} and to the left is better. Lines are 95 % intervals. Circles are on the front, diamonds may be on it, "
-        "crosses are dominated."
-    )
-
-
-def score_of(candidate: Candidate) -> Estimate | None:
-    found = candidate.score
-    return None if found is None else Estimate(found.value, found.low, found.high)
-
-
-def drawable(choice: Choice) -> list[Candidate]:
-    return [each for each in choice.candidates if each.front != "not compared" and each.time_per_item_ns is not None]
-
-
-def drawn(choice: Choice, look: Look, *, alone: bool = True) -> str:
-    from fairlap.render.choice.chart import chart_of
-
-    return chart_of(choice, look, alone=alone)
 
 
 def _candidates(choice: Choice) -> Table:

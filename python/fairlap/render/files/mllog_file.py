@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import fairlap
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.race.run import Run
 from fairlap.request.fields.training import Sgd, Training
@@ -64,7 +63,7 @@ def _logger(text: io.StringIO) -> tuple[Any, Any]:
         raise NotAvailable("logs of MLPerf need mlperf-logging: pip install 'fairlap[mlperf]'") from None
     lines = logging.Logger("fairlap.mllog")
     lines.addHandler(logging.StreamHandler(text))
-    return MLLogger(lines, root_dir=re.escape(str(Path(fairlap.__file__).parents[1]))), constants
+    return MLLogger(lines, root_dir=re.escape(str(Path(__file__).parents[3]))), constants
 
 
 def _settings(run: Run, process: ProcessResult, keys: Any) -> Iterator[Event]:

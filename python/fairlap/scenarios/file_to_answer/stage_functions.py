@@ -13,7 +13,7 @@ from fairlap.errors import described
 from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
 from fairlap.models.sources.callables.functions import function_in
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.inputs import array_of
+from fairlap.models.sources.given_data.script import array_of
 from fairlap.models.spec import Spec
 from fairlap.request.fields.stages import Stages
 

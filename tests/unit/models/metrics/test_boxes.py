@@ -13,7 +13,7 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import Output
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.task_metrics import parts_of, require_labels, score_of
 
 coco = pytest.importorskip("pycocotools.coco", reason="`make test` installs it and runs this")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.metrics.metric import IGNORED, Output
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.sources.learning.proof import given_labels
 from fairlap.models.task_metrics import Score, parts_of, require_labels, score_of, value_of
 from fairlap.request.fields.source import Source

@@ -15,7 +15,7 @@ import pytest
 from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.errors import InvalidRequest
 from fairlap.models.published_data.finding import images_at
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
 
 DRAWN = np.random.default_rng(0)
 PIXELS, LABELS = DRAWN.integers(0, 256, (12, 3072), np.uint8), np.arange(12) % 3

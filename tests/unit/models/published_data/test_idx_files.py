@@ -12,8 +12,8 @@ import pytest
 from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.errors import InvalidRequest
 from fairlap.models.published_data.finding import images_at, labels_at
-from fairlap.models.sources.inputs import given_inputs
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
+from fairlap.models.sources.given_data.reading import given_inputs
 
 DRAWN = np.random.default_rng(0)
 IMAGES, LABELS = DRAWN.integers(0, 256, (12, 5, 4), np.uint8), np.arange(12, dtype=np.uint8) % 3

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.errors import InvalidRequest
-from fairlap.models.sources.inputs import given_inputs
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
+from fairlap.models.sources.given_data.reading import given_inputs
 
 Image: Any = pytest.importorskip("PIL.Image", reason="`make test` installs it and runs this")
 

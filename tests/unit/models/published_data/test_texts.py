@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.published_data.text_tokens import Tokens
-from fairlap.models.sources.inputs import given_files, inputs_of, mistyped_inputs, of_tensors
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
+from fairlap.models.sources.given_data.reading import given_files, inputs_of, mistyped_inputs
+from fairlap.models.sources.inputs import of_tensors
 from fairlap.models.spec import Tensor
 from fairlap.request.fields.corruption import Corruption
 from fairlap.request.fields.source import Source

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.inputs import inputs_of
-from fairlap.models.sources.labels import groups_in, labels_in
+from fairlap.models.sources.given_data.labels import groups_in, labels_in
+from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.request.fields.source import Source, with_paths
 from fairlap.request.fields.table_column import absolute, file_and_column
 from fairlap.request.work import Work

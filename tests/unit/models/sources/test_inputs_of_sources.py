@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.inputs import (
-    batches_of,
-    calibration_sets,
-    cast_notices,
-    given_inputs,
-    input_sets,
-    shapes_of,
-)
+from fairlap.models.sources.given_data.reading import given_inputs
+from fairlap.models.sources.inputs import batches_of, calibration_sets, cast_notices, input_sets, shapes_of
 from fairlap.models.spec import Integers, Tensor
 
 SEEDS = {"inputs": 0, "changed": 1000, "unseen-0": 2000}

@@ -12,8 +12,8 @@ from fairlap.models.array_files import numpy_files, safetensors
 from fairlap.models.array_files.npy_map import mapped, pieces_of
 from fairlap.models.metrics.metric import IGNORED, Output
 from fairlap.models.sources.bundle import bundle_in, data_file, labels_file
-from fairlap.models.sources.inputs import given_inputs
-from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.given_data.labels import labels_in
+from fairlap.models.sources.given_data.reading import given_inputs
 from fairlap.models.sources.opening import Order
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import require_labels

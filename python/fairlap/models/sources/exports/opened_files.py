@@ -24,7 +24,8 @@ from fairlap.models.sources.contract import Bundle, Forward, Opened, Proof, Righ
 from fairlap.models.sources.exports.files import folder_of, forms_of, sources_of
 from fairlap.models.sources.exports.learning import FileGradients, FirstFile, gradients_of_file, slopes_of
 from fairlap.models.sources.exports.matching import Match, Place, places
-from fairlap.models.sources.inputs import cast_notices, input_sets, inputs_of
+from fairlap.models.sources.given_data.reading import inputs_of
+from fairlap.models.sources.inputs import cast_notices, input_sets
 from fairlap.models.sources.learning.learner import kind_of_loss
 from fairlap.models.sources.learning.proof import labels_in, labels_of, require_loss
 from fairlap.models.sources.proof import Outputs, outputs_of

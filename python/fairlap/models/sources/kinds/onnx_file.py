@@ -27,6 +27,8 @@ from fairlap.models.sources.contract import (
     SourceKind,
     known_dtype,
 )
+from fairlap.models.sources.given_data.reading import inputs_of
+from fairlap.models.sources.given_data.sets import Sets
 from fairlap.models.sources.imported import (
     IMPORTED,
     Imported,
@@ -39,7 +41,7 @@ from fairlap.models.sources.imported import (
     right_answers,
     roundings_inside,
 )
-from fairlap.models.sources.inputs import Sets, input_sets, inputs_of
+from fairlap.models.sources.inputs import input_sets
 from fairlap.models.sources.learning.learner import Learner, is_code, own_loss_on, require_trusted_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
 from fairlap.models.sources.onnx_graphs.arrays_beside import with_arrays_inside

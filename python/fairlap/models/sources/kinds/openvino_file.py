@@ -12,8 +12,8 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind, known_dtype
+from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import inputs_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges
 from fairlap.models.spec import Tensor

@@ -23,8 +23,8 @@ from fairlap.models.sources.contract import (
     known_dtype,
     link_out_of_folder,
 )
+from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import inputs_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges
 from fairlap.models.sources.tensorflow_files.tensorflow_graphs import DoubleFunction, SavedFunction

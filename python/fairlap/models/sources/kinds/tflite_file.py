@@ -16,8 +16,9 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import input_sets, inputs_of
+from fairlap.models.sources.inputs import input_sets
 from fairlap.models.sources.kinds.onnx_file import implementation_of_graph, opened_graph
 from fairlap.models.sources.litert_files.kernels import Kernels
 from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model, why_other_answers

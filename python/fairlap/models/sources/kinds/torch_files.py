@@ -18,7 +18,7 @@ import numpy as np
 from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
-from fairlap.models.sources.inputs import inputs_of
+from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.named_axes import asked_sizes
 from fairlap.models.sources.python_models.exported_programs import read_outputs_as_dicts, require_harmless_program
 from fairlap.models.sources.python_models.open_axes import resized

@@ -16,7 +16,7 @@ from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.draw import draw_labels
 from fairlap.models.reference import loss_of
 from fairlap.models.sources.contract import Forward, SourceError
-from fairlap.models.sources.inputs import why_unreadable
+from fairlap.models.sources.given_data.sets import why_unreadable
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec

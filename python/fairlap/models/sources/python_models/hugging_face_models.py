@@ -14,7 +14,8 @@ from typing import Any
 
 from fairlap.errors import described
 from fairlap.models.sources.contract import SourceError, link_out_of_folder
-from fairlap.models.sources.inputs import inputs_of, shapes_of
+from fairlap.models.sources.given_data.reading import inputs_of
+from fairlap.models.sources.inputs import shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import fill_of, require_known_ranges, rows
 from fairlap.models.spec import Dtype, Fill

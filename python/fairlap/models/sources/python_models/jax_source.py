@@ -13,7 +13,7 @@ import numpy as np
 
 from fairlap.errors import cause_of
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.inputs import array_of
+from fairlap.models.sources.given_data.script import array_of
 
 _PAIR = 2
 

@@ -17,7 +17,8 @@ from fairlap.models.metrics.metric import CODE, Array
 from fairlap.models.published_data.finding import labels_at
 from fairlap.models.published_data.text_tokens import is_text, labels_of_texts
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.inputs import length_of, tokenizer_of, why_unreadable
+from fairlap.models.sources.given_data.reading import length_of, tokenizer_of
+from fairlap.models.sources.given_data.sets import why_unreadable
 from fairlap.models.task_metrics import metric_named
 from fairlap.request.fields.source import Source
 from fairlap.request.fields.table_column import TABLES, file_and_column
