@@ -52,7 +52,7 @@ def read_back(found: Answers, given: Arrays) -> str:
 def _constants(interpreter: Any) -> Iterator[Array]:
     passed = {each["index"] for each in (*interpreter.get_input_details(), *interpreter.get_output_details())}
     for detail in interpreter.get_tensor_details():
-        sparse = detail["sparsity_parameters"]  # its memory is smaller than its shape
+        sparse = detail.get("sparsity_parameters")  # its memory is smaller than its shape
         if detail["dtype"] not in (np.float32, np.float16) or detail["index"] in passed or sparse:
             continue
         try:

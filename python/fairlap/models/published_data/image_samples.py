@@ -86,7 +86,7 @@ def _pixels(encoded: Iterable[tuple[str, bytes]]) -> Array:
     for name, content in encoded:
         try:
             with PIL.Image.open(io.BytesIO(content)) as image:
-                pixels = np.asarray(image if image.mode == "L" else image.convert("RGB"))
+                pixels = np.asarray(image if image.getbands() == ("L",) else image.convert("RGB"))
         except (OSError, SyntaxError, ValueError, EOFError, PIL.Image.DecompressionBombError):
             raise refuse(Path(name), "it is not an image that can be read") from None
         pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)

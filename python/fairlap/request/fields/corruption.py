@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from fairlap.errors import InvalidRequest
 from fairlap.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
 
 CODE = "E_CORRUPTION"
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -36,6 +39,8 @@ class Corruption(msgspec.Struct, frozen=True):
 
     def drawn_for(self, item: int) -> np.random.Generator:
         """Draw for the item of this number: the same every time, in batches of any size."""
+        import numpy as np  # here, since requests are read without it
+
         return np.random.default_rng([*self.name.encode(), self.severity, item])
 
 

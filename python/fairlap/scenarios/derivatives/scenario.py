@@ -45,6 +45,7 @@ _TIMES = Picture(
 class Derivatives(Calls):
     race_side = "fairlap.scenarios.derivatives.race.from_request:DerivativesFromRequest"
     pictures = (_TIMES,)
+    judged_before = ()  # rows of derivatives have always said by what they were ranked
 
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return MODES[work.mode].differentiates

@@ -18,6 +18,7 @@ from fairlap.scenarios.streams.started.started_server import E_LEFT_RUNNING, Sta
 from fairlap.scenarios.streams.workload.sessions import Numbers, Session
 
 _TOKENS_TO_WAKE = 16
+_ENDING_S = 1.0
 
 
 @dataclass
@@ -58,8 +59,9 @@ class Contestant:
             self._note_left_running(self.process.freeze())
 
     def note_end(self) -> None:
-        """Look whether its process has ended."""
-        if self.process is not None and (why := self.process.why_ended()):
+        """Look whether its process has ended. One that has just broken off an answer may be about to."""
+        failed = self.examined is not None and self.examined.why_not is not None
+        if self.process is not None and (why := self.process.why_ended(_ENDING_S if failed else 0.0)):
             self.is_not_there(why)
 
     def _note_left_running(self, why: str) -> None:

@@ -36,7 +36,8 @@ class FakeEngine:
             warnings=(),
             elapsed_s=1.0,
             median_ns=self.medians[name](),
-            headline=SimpleNamespace(name="wall_ns"),
+            samples=100,
+            headline=SimpleNamespace(name="wall_ns", gate="", sm_mhz=None),
         )
 
 

@@ -45,7 +45,8 @@ class PlantedEngine:
             warnings=(),
             elapsed_s=1.0,
             median_ns=self.costs[name](size) * noise,
-            headline=SimpleNamespace(name="wall_ns"),
+            samples=100,
+            headline=SimpleNamespace(name="wall_ns", gate="", sm_mhz=None),
         )
 
 

@@ -79,9 +79,11 @@ class StartedServer:
             time.sleep(_LOOK_EVERY_S)
         raise ServerNotReady(f"it was not ready within {within_s:g} s: {answer} to GET {path}{self._of_log()}")
 
-    def why_ended(self) -> Notice | None:
-        """None while it runs."""
-        status = self._command.status()
+    def why_ended(self, within_s: float = 0.0) -> Notice | None:
+        """None while it runs, and where it has not ended ``within_s``."""
+        until_s = time.monotonic() + within_s
+        while (status := self._command.status()) is None and time.monotonic() < until_s:
+            time.sleep(_LOOK_EVERY_S)
         if status is None:
             return None
         how = f"signal {-status}" if status < 0 else f"status {status}"
