@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import ClassVar
 
 from fairlap import verdict
 from fairlap.request.names import REPORTED, REPORTED_VALUE, UNIT, VALUE
@@ -16,7 +17,7 @@ TIME_OF_A_FED_BATCH = "time of a fed batch"
 
 
 class Calls(Scenario):
-    judged_before = (
+    judged_before: ClassVar[tuple[JudgedBefore, ...]] = (
         JudgedBefore(
             "reported_ns", "ns", lambda cells, _counted: time_reported_by(cells["reported_by"]), ("reported_by",)
         ),
