@@ -16,8 +16,8 @@ namespace {
 #ifdef __linux__
 // From the kernel's linux/mempolicy.h, which not every machine that compiles this has.
 constexpr int kPreferred = 1;
-constexpr unsigned kMove = 1U << 1;
-constexpr unsigned kNodeOfAddress = (1U << 0) | (1U << 1);
+constexpr unsigned kMove = 2;
+constexpr unsigned kNodeOfAddress = 3;  // a node, and of an address
 
 constexpr std::size_t kBitsInWord = 8 * sizeof(unsigned long);
 constexpr std::size_t kMostNodes = 1024;
@@ -38,7 +38,7 @@ std::optional<int> node_of_device(const std::string& pci_bus_id, const std::stri
 
 #ifdef __linux__
 
-bool move_to_node(std::byte* memory, std::size_t bytes, int node) noexcept {
+bool move_to_node(const std::byte* memory, std::size_t bytes, int node) noexcept {
   const auto number = static_cast<std::size_t>(node);
   if (node < 0 || number >= kMostNodes) return false;
   NodeMask mask{};
@@ -55,7 +55,7 @@ std::optional<int> node_of_page(const std::byte* memory) noexcept {
 
 #else
 
-bool move_to_node(std::byte*, std::size_t, int) noexcept { return false; }
+bool move_to_node(const std::byte*, std::size_t, int) noexcept { return false; }
 std::optional<int> node_of_page(const std::byte*) noexcept { return std::nullopt; }
 
 #endif

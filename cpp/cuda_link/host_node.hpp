@@ -12,7 +12,7 @@ std::optional<int> node_of_device(const std::string& pci_bus_id, const std::stri
 
 // Moves pages to the node, as far as it has room. Returns whether the kernel agreed: a container may forbid
 // it.
-bool move_to_node(std::byte* memory, std::size_t bytes, int node) noexcept;
+bool move_to_node(const std::byte* memory, std::size_t bytes, int node) noexcept;
 
 // Where the page of this address is; none where the kernel does not say.
 std::optional<int> node_of_page(const std::byte* memory) noexcept;

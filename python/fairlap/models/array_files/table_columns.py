@@ -36,12 +36,14 @@ def features_in(path: Path, without: Collection[str], code: str) -> npt.NDArray[
     """Read all columns but those as numbers, a row for each item. Raises as ``column_in`` does."""
     if _is_parquet(path):
         with _parquet(path, code) as file:
+            _require(file.schema_arrow.names, without)
             names = [name for name in file.schema_arrow.names if name not in without]
             table = file.read(columns=names)
             columns = [np.asarray(table.column(name).to_pylist(), object) for name in names]
     else:
         rows = _rows(path)
         header = next(rows)
+        _require(header, without)
         names = [name for name in header if name not in without]
         columns = [np.array(column) for column in zip(*rows, strict=True)] or [np.array([]) for _ in header]
         columns = [column for name, column in zip(header, columns, strict=True) if name not in without]
@@ -88,6 +90,11 @@ def _parquet(path: Path, code: str) -> Iterator[Any]:
             yield file
     except arrow.ArrowException as error:
         raise ValueError(str(error).splitlines()[0]) from None
+
+
+def _require(names: list[str], columns: Collection[str]) -> None:
+    for column in filter(None, columns):
+        _place(names, column)
 
 
 def _place(names: list[str], column: str) -> int:

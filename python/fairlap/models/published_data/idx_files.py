@@ -58,9 +58,12 @@ def read_idx(file: Path, axes: int) -> Array:
             if len(head) < 4 or head[:2] != b"\0\0" or head[2] != _BYTES or head[3] != axes:
                 kind = "images" if axes == IMAGE_AXES else "labels"
                 raise refuse(file, f"it is not an idx file of {kind}: it begins with {head.hex() or 'nothing'}")
-            shape = tuple(np.frombuffer(opened.read(4 * axes), ">u4").astype(int).tolist())
+            sizes = opened.read(4 * axes)
+            if len(sizes) < 4 * axes:
+                raise refuse(file, "it ends within its header")
+            shape = tuple(np.frombuffer(sizes, ">u4").astype(int).tolist())
             size = math.prod(shape)
-            if len(shape) != axes or not 0 < size <= _MOST_BYTES:
+            if not 0 < size <= _MOST_BYTES:
                 raise refuse(file, f"its header gives the shape {list(shape)}")
             values = opened.read(size + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):

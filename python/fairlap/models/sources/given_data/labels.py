@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.npy_map import mapped
@@ -57,7 +58,8 @@ def groups_in(text: str, items: int) -> tuple[Array, tuple[str, ...]]:
         raise _refused(f"{text}: item {int((found == '').argmax()) + 1} has no group; name a group for it")
     names, numbers = np.unique(found, return_inverse=True)
     if not 1 < len(names) <= _MOST_GROUPS:
-        raise _refused(f"{text} has {len(names):,} different groups; scores are compared between 2 and {_MOST_GROUPS}")
+        count = quantity_text.count(len(names), "group")
+        raise _refused(f"{text} has {count}; scores are compared between 2 and {_MOST_GROUPS}")
     if long := [str(name) for name in names if len(str(name)) > _MOST_CHARACTERS or not str(name).isprintable()]:
         raise _refused(f"{text}: {long[0][:_MOST_CHARACTERS]!a} is not the name of a group: up to 60 characters")
     return numbers.reshape(-1).astype(np.int32), tuple(map(str, names))

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.machine.files.private_files import private_opener
@@ -33,6 +34,7 @@ _LOOK_EVERY_S, _LONGEST_LOOK_S = 0.05, 5.0
 _STOPPED_WITHIN_S = 5.0
 _LEAST_SEEN_S = 0.01  # of CPU time, a tick of the kernel
 _END_OF_LOG = 4096  # bytes, of which the last line is shown
+_LARGEST_LOG_BYTES = 100 << 20
 _OK = 200
 
 
@@ -85,9 +87,19 @@ class StartedServer:
         while (status := self._command.status()) is None and time.monotonic() < until_s:
             time.sleep(_LOOK_EVERY_S)
         if status is None:
-            return None
+            return self._why_too_much()
         how = f"signal {-status}" if status < 0 else f"status {status}"
         return Notice(E_SERVER_ENDED, f"its process ended with {how}{self._of_log()}")
+
+    def _why_too_much(self) -> Notice | None:
+        """End a server that would fill the disk."""
+        if not self._log.exists() or self._log.stat().st_size <= _LARGEST_LOG_BYTES:
+            return None
+        self._command.end()
+        self._log.write_bytes(b"")
+        return Notice(
+            E_SERVER_ENDED, f"it was ended: it had printed more than {quantity_text.size(_LARGEST_LOG_BYTES)}"
+        )
 
     def freeze(self) -> str:
         """Stop all of its processes. Return why one continues to run; empty where none does."""
