@@ -18,7 +18,7 @@ import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-FAULTS = ("", "never", "silent", "dies", "midway", "child", "spins")
+FAULTS = ("", "never", "silent", "dies", "midway", "child", "spins", "prints")
 LAST_WORDS = "no such model here"
 STATUS = 3
 _MIB = 2**20
@@ -107,5 +107,7 @@ if given.pids:
         file.writelines(f"{pid}\n" for pid in pids)
 if given.fault == "spins":
     threading.Thread(target=spin, daemon=True).start()
+while given.fault == "prints":
+    sys.stdout.write("x" * _MIB)
 with ThreadingHTTPServer(("127.0.0.1", given.port), Handler) as server:
     server.serve_forever()

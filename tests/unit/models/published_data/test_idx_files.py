@@ -76,6 +76,10 @@ def huge(file: Path) -> None:
     file.write_bytes(struct.pack(">BBBB3I", 0, 0, 8, 3, 2**31, 2**31, 2**31))
 
 
+def cut_in_its_header(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:6])
+
+
 def without_labels(file: Path) -> None:
     file.with_name("train-labels-idx1-ubyte").unlink()
 
@@ -85,7 +89,8 @@ def with_other_labels(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [cut, lengthened, of_floats, of_one_axis, huge, without_labels, with_other_labels, Path.unlink]
+    "spoil",
+    [cut, cut_in_its_header, lengthened, of_floats, of_one_axis, huge, without_labels, with_other_labels, Path.unlink],
 )
 def test_another_layout_is_refused_in_a_line_with_the_file(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     file = write(tmp_path, "train", slice(None))

@@ -101,3 +101,8 @@ def test_the_other_columns_of_a_table_are_features(tmp_path: Path, name: str) ->
         inputs_of(Source("m.onnx", str(tmp_path / "m.onnx"), inputs=str(file), labels=f"{file}:income"))
     assert refused.value.code == "E_SOURCE_INPUTS"
     assert str(file) in str(refused.value)
+    with pytest.raises(SourceError) as misspelt:
+        inputs_of(
+            Source("m.onnx", str(tmp_path / "m.onnx"), inputs=str(file), labels=f"{file}:income", groups=f"{file}:sx")
+        )
+    assert "'sx'" in str(misspelt.value)

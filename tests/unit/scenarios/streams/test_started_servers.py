@@ -23,6 +23,7 @@ from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.race.started_servers import new_log
 from fairlap.scenarios.streams.servers import stream_server
+from fairlap.scenarios.streams.started import started_server
 from fairlap.scenarios.streams.started.started_server import ServerNotReady, StartedServer
 from published_schemas import checked
 from started_by_fairlap import LAST_WORDS, are_gone, pids_in, planted
@@ -234,6 +235,18 @@ def test_one_that_dies_later_is_named_with_its_log(started: Callable[..., Starte
     assert why.code == "E_SERVER_ENDED"
     assert "9" in why.text.partition("(")[0]
     assert ".log" in why.text
+
+
+def test_one_that_prints_without_end_is_ended_before_it_fills_the_disk(
+    started: Callable[..., StartedServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(started_server, "_LARGEST_LOG_BYTES", 2**20)
+    printing = started("--fault", "prints")
+    with pytest.raises(ServerNotReady) as ended:
+        printing.wait_until_ready()
+    assert ended.value.code == "E_SERVER_START"
+    assert printing.why_ended() is not None
+    assert printing._log.stat().st_size <= 2**20
 
 
 def test_left_running_is_not_ranked(prompts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
