@@ -189,6 +189,8 @@ class StreamingServer:
         chat = "chat" in path
         words = self._words(truth.prompt, tokens, fault)
         last = tokens // 2 if fault in ("unfinished", "cut", "reset", "short", "stops", "stalls") else tokens
+        if fault == "one token":
+            last = 1
         began_s, sent, place = time.monotonic(), 0, 0
         while sent < last:
             count = min(behaviour.tokens_in_events[place % len(behaviour.tokens_in_events)], last - sent)

@@ -146,6 +146,7 @@ def _counts_of(served: Served) -> Counts:
         wrong_asked=wrong[0].asked_tokens if wrong else 0,
         repeated=_repeated(served),
         tokens=sum(answer.tokens for answer in whole),
+        characters=sum(len(answer.text) for answer in whole),
         asked_tokens=sum(answer.asked_tokens for answer in whole),
         prompt_tokens=sum(answer.prompt_tokens for answer in whole),
         cached_tokens=sum(cached) if cached else None,

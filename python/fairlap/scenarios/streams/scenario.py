@@ -182,8 +182,7 @@ class StreamedAnswers(Scenario):
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
         load = _load_of(work)
         counts = {name: _counts_of(own) for name, own in processes.items()}
-        most = max((found.tokens_per_answer for found in counts.values()), default=0.0)
-        reasons = {name: _why_not(own, counts[name], most) for name, own in processes.items()}
+        reasons = {name: _why_not(own, counts[name], counts.values()) for name, own in processes.items()}
         return Ruling(
             _judged(load),
             {name: why for name, why in reasons.items() if why is not None},
@@ -194,7 +193,7 @@ class StreamedAnswers(Scenario):
     def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
         load = _load_of(work)
         has_figure = any(_judged(load).read(process) is not None for process in finished)
-        return has_figure and _why_not(finished, _counts_of(finished), 0.0) is None
+        return has_figure and _why_not(finished, _counts_of(finished), ()) is None
 
     def reaches(self, work: Work) -> Iterable[str]:
         load = work.streams
@@ -221,11 +220,11 @@ def _counts_of(processes: Iterable[ProcessResult]) -> Counts:
     return sum((found.counts for process in processes if (found := _figures(process)) is not None), Counts())
 
 
-def _why_not(processes: Sequence[ProcessResult], counts: Counts, most_per_answer: float) -> Unqualified | None:
+def _why_not(processes: Sequence[ProcessResult], counts: Counts, of_each: Iterable[Counts]) -> Unqualified | None:
     before = (each.streams.unqualified for each in processes if each.streams is not None)
     if (seen := next((each for each in before if each is not None), None)) is not None:
         return Unqualified(seen.text, seen.code)
-    return why_unequal(counts, most_per_answer) or why_client_limits(processes)
+    return why_unequal(counts, of_each) or why_client_limits(processes)
 
 
 def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoad) -> tuple[Notice, ...]:

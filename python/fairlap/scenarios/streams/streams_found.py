@@ -27,6 +27,7 @@ class Counts(msgspec.Struct, frozen=True):
     wrong_asked: int = 0  # tokens that were asked for in its place
     repeated: int = 0  # answers that are word for word the one to another prompt
     tokens: int = 0  # of all answers
+    characters: int = 0  # of their texts
     asked_tokens: int = 0  # for all answers
     prompt_tokens: int = 0  # of all answered requests, by the server's count
     cached_tokens: int | None = None  # of these, by the server's count; None where it does not say
@@ -54,6 +55,10 @@ class Counts(msgspec.Struct, frozen=True):
         return self.tokens / self.answered if self.answered and not self.by_events else 0.0
 
     @property
+    def characters_per_answer(self) -> float:
+        return self.characters / self.answered if self.answered else 0.0
+
+    @property
     def asked_per_answer(self) -> float:
         return self.asked_tokens / self.answered if self.answered else 0.0
 
@@ -72,7 +77,7 @@ def _sum_of_known(*counts: int | None) -> int | None:
 
 _SUMMED = (
     *("requests", "answered", "shortened", "lengthened", "wrong", "repeated"),
-    *("tokens", "asked_tokens", "prompt_tokens", "by_events", "inexact"),
+    *("tokens", "characters", "asked_tokens", "prompt_tokens", "by_events", "inexact"),
 )
 
 

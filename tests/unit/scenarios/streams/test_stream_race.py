@@ -60,6 +60,14 @@ def test_what_a_server_plants_is_named_and_an_honest_one_is_not_accused(
     assert (row_of(found, other).outcome != "finished") == (code[0] == "E" or code == "W_SHORT_ANSWERS")
 
 
+def test_less_than_half_of_the_text_is_other_work_where_tokens_are_not_counted(
+    prompts: Path, servers: ExitStack
+) -> None:
+    honest, cheat = (servers.enter_context(StreamingServer(usage="none", fault=fault)) for fault in ("", "one token"))
+    found = raced(prompts, honest, cheat)
+    assert [row_of(found, server).code for server in (honest, cheat)] == ["", "E_OTHER_LENGTH"]
+
+
 def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
     prompts: Path, servers: ExitStack
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
@@ -20,6 +20,7 @@ W_TOKENS_NOT_COUNTED = "W_TOKENS_NOT_COUNTED"
 _MOST_FAILED = 0.01
 _MOST_SHORTER = 0.01
 _MOST_REPEATED = 0.01
+_LEAST_TEXT = 0.5  # of the longest texts, where a server does not count tokens
 
 
 def agreement_of_all(found: Sequence[Agreement]) -> Agreement | None:
@@ -38,11 +39,14 @@ def agreement_of_all(found: Sequence[Agreement]) -> Agreement | None:
     )
 
 
-def why_unequal(found: Counts, most_per_answer: float) -> Unqualified | None:
+def why_unequal(found: Counts, of_every_server: Iterable[Counts]) -> Unqualified | None:
     """Why a server did not do the work: it dropped requests, or its answers have other lengths.
 
-    ``most_per_answer`` are the tokens that a server gave, on average, to the same prompts.
+    ``of_every_server`` are the counts of all, which got the same prompts.
     """
+    every = tuple(of_every_server)
+    most_per_answer = max((each.tokens_per_answer for each in every), default=0.0)
+    most_characters = max((each.characters_per_answer for each in every), default=0.0)
     if found.failed_share > _MOST_FAILED:
         return Unqualified(_failed_text(found), E_DROPPED_REQUESTS)
     if found.wrong:
@@ -54,6 +58,10 @@ def why_unequal(found: Counts, most_per_answer: float) -> Unqualified | None:
     if mean and mean < (1 - _MOST_SHORTER) * min(most_per_answer, found.asked_per_answer):
         text = f"its answers have {mean:.1f} tokens on average, and those of another server {most_per_answer:.1f}"
         return Unqualified(text, E_OTHER_LENGTH)
+    characters = found.characters_per_answer
+    if found.by_events and characters < _LEAST_TEXT * most_characters:
+        text = f"its answers have {characters:.0f} characters on average, and those of another server"
+        return Unqualified(f"{text} {most_characters:.0f}", E_OTHER_LENGTH)
     return None
 
 
