@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from fairlap.models.slices.groups import Grouped, changes_by_group, scores_by_group
-from fairlap.models.slices.slice_scores import GroupScores
+from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import parts_of, score_of
 from fairlap.race.run import Run
 from fairlap.results.results import Results, results_of
@@ -36,7 +36,7 @@ def grouped_run(metrics: tuple[str, ...] = ("top1", "brier"), **options: object)
             for metric in metrics
             for change in changes_by_group(own[metric], other[metric], contestant, work_id)
         ]
-        process.groups = GroupScores({metric: scores_by_group(own[metric]) for metric in metrics}, changes)
+        process.groups = SliceScores({metric: scores_by_group(own[metric]) for metric in metrics}, changes)
         process.scores = {metric: score_of(metric, [own[metric].parts]) for metric in metrics}
         earlier[key] = own
     return run

@@ -14,7 +14,7 @@ from fairlap.meters.device_slowdown import DeviceState
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
 from fairlap.models.call_cost import CallCost
-from fairlap.models.slices.slice_scores import CorruptedScores, GroupScores
+from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.calls.latency_messages import Feeding
@@ -157,8 +157,8 @@ class ProcessResult(msgspec.Struct):
     untimed: dict[str, str] = {}  # by quantity, why the device could not be timed by it
     errors: list[AnswerError] = []
     scores: dict[str, Score] = {}  # by metric, of the answers to the user's data
-    groups: GroupScores | None = None  # of these by group of items, in one process of each contestant
-    corrupted: CorruptedScores | None = None  # and on corrupted data, in the same one
+    groups: SliceScores | None = None  # of these by group of items, in one process of each contestant
+    corrupted: SliceScores | None = None  # and on corrupted data, in the same one
     learning: LearningCurve | None = None  # of training to a score
     load: LoadFound | None = None  # of a race of load
     mix: MixFound | None = None  # of a race over a mix of sizes

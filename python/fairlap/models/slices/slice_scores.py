@@ -25,15 +25,11 @@ class SliceChange(msgspec.Struct, frozen=True):
     why_not: str = ""  # there is no standard error, or no change
 
 
-class GroupScores(msgspec.Struct, frozen=True):
-    """By metric and group. None where the items of a group have no such figure."""
+class SliceScores(msgspec.Struct, frozen=True):
+    """By metric and slice: a group of items, or a corruption with its severity. None where there is no such figure.
 
-    scores: dict[str, dict[str, Score | None]]
-    changes: list[SliceChange] = []
-
-
-class CorruptedScores(msgspec.Struct, frozen=True):
-    """By metric, and corruption with its severity. Changes are by corruption, over its severities; and over all."""
+    Changes of corruptions are over their severities, and over all.
+    """
 
     scores: dict[str, dict[str, Score | None]]
     changes: list[SliceChange] = []

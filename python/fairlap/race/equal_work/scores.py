@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +13,14 @@ from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
 from fairlap.models.metrics.metric import Parts
 from fairlap.models.slices.corruptible import MISTYPED
+from fairlap.models.slices.corruptions import Corrupted, changes_by_corruption, corrupted_scores
+from fairlap.models.slices.groups import Grouped, changes_by_group, scores_by_group
 from fairlap.models.sources.bundle import GROUPS, bundle_in, data_file, labels_file, mistyped_file
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import NotFinite, joined, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.equal_work.slice_scores import ScoresByGroup, ScoresOfCorrupted
+from fairlap.race.equal_work.slice_scores import ScoresOfSlices
 from fairlap.request.fields.corruption import Corruption
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -33,8 +35,8 @@ class Scores:
     def __init__(self, resumed: Iterable[ProcessResult]) -> None:
         self._found = {(each.contestant, each.work_id): each.scores for each in resumed if each.scores}
         self.items: dict[tuple[str, str], dict[str, Parts]] = {}
-        self._by_group = ScoresByGroup()
-        self._of_corrupted = ScoresOfCorrupted()
+        self._by_group = ScoresOfSlices(scores_by_group, changes_by_group)
+        self._of_corrupted = ScoresOfSlices(corrupted_scores, changes_by_corruption)
 
     def take(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
@@ -51,10 +53,27 @@ class Scores:
             self._found[key] = {text: score_of(text, [parts]) for text, parts in self.items[key].items()}
         process.scores = self._found[key]
         if source.groups:
-            groups = safetensors.read(labels_file(materials.folder))[GROUPS]
-            self._by_group.take(process, self.items[key], groups, bundle_in(materials.folder).groups)
+            process.groups = self._by_group.of(process, partial(_grouped, self.items[key], materials.folder))
         if source.corruptions:
-            self._of_corrupted.take(process, self.items[key], source.corruptions, answering.corrupted_items)
+            corrupted = partial(_corrupted, self.items[key], source.corruptions, answering.corrupted_items)
+            process.corrupted = self._of_corrupted.of(process, corrupted)
+
+
+def _grouped(items: Mapping[str, Parts], folder: Path) -> dict[str, Grouped]:
+    groups, names = safetensors.read(labels_file(folder))[GROUPS], bundle_in(folder).groups
+    return {metric: Grouped(metric, parts, groups, names) for metric, parts in items.items()}
+
+
+def _corrupted(
+    items: Mapping[str, Parts],
+    corruptions: tuple[Corruption, ...],
+    answered: Callable[[Corruption], Mapping[str, Parts]],
+) -> dict[str, Corrupted]:
+    found = {corruption: answered(corruption) for corruption in corruptions}
+    return {
+        metric: Corrupted(metric, clean, {which: parts[metric] for which, parts in found.items()})
+        for metric, clean in items.items()
+    }
 
 
 class _Answering:

@@ -1,4 +1,4 @@
-"""Scores by group and on corrupted data, and how they differ from those of contestants that answered before.
+"""Scores of slices of the data, and how they differ from those of contestants that answered before.
 
 All models of a race answer the same items, so each is compared with every one before it.
 """
@@ -8,83 +8,40 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from fairlap.models.metrics.metric import Array, Parts
-from fairlap.models.slices.corruptions import Corrupted, changes_by_corruption, corrupted_scores
-from fairlap.models.slices.groups import Grouped, changes_by_group, scores_by_group
-from fairlap.models.slices.slice_scores import CorruptedScores, GroupScores
-from fairlap.request.fields.corruption import Corruption
+from fairlap.models.slices.slice_scores import SliceChange, SliceScores
+from fairlap.models.task_metrics import Score
 from fairlap.scenarios.process_result import ProcessResult
 
-_Scores = TypeVar("_Scores")
+Answered = TypeVar("Answered")
 Key = tuple[str, str]  # a contestant, and the id of its work
 
 
-class FoundOnce(Generic[_Scores]):
-    """What is found once for each contestant, in the process of the block in which it first answered."""
+class ScoresOfSlices(Generic[Answered]):
+    """Of one race and one kind of slice: found once for each contestant, in the block in which it first answered."""
 
-    def __init__(self) -> None:
-        self._found: dict[Key, tuple[int, _Scores]] = {}
+    def __init__(
+        self,
+        scores: Callable[[Answered], dict[str, Score | None]],
+        changes: Callable[[Answered, Answered, str, str], list[SliceChange]],
+    ) -> None:
+        self._scores, self._changes = scores, changes
+        self._earlier: dict[Key, Mapping[str, Answered]] = {}
+        self._found: dict[Key, tuple[int, SliceScores]] = {}  # with the number of its block
 
-    def of(self, process: ProcessResult, find: Callable[[], _Scores]) -> _Scores | None:
-        """None in other processes."""
+    def of(self, process: ProcessResult, answered: Callable[[], Mapping[str, Answered]]) -> SliceScores | None:
+        """None in later blocks. ``answered`` gives, by metric, what it made of the answers."""
         key = (process.contestant, process.work_id)
         if key not in self._found:
-            self._found[key] = (process.block, find())
+            self._found[key] = (process.block, self._compared(key, answered()))
         block, found = self._found[key]
         return found if process.block == block else None
 
-
-class ScoresByGroup:
-    """Of one race."""
-
-    def __init__(self) -> None:
-        self._earlier: dict[Key, dict[str, Grouped]] = {}
-        self._once: FoundOnce[GroupScores] = FoundOnce()
-
-    def take(self, process: ProcessResult, items: Mapping[str, Parts], groups: Array, names: tuple[str, ...]) -> None:
-        def find() -> GroupScores:
-            own = {metric: Grouped(metric, parts, groups, names) for metric, parts in items.items()}
-            changes = [
-                change
-                for whose, other in self._earlier.items()
-                for metric, grouped in own.items()
-                for change in changes_by_group(grouped, other[metric], *whose)
-            ]
-            self._earlier[process.contestant, process.work_id] = own
-            return GroupScores({metric: scores_by_group(grouped) for metric, grouped in own.items()}, changes)
-
-        process.groups = self._once.of(process, find)
-
-
-class ScoresOfCorrupted:
-    """Of one race."""
-
-    def __init__(self) -> None:
-        self._earlier: dict[Key, dict[str, Corrupted]] = {}
-        self._once: FoundOnce[CorruptedScores] = FoundOnce()
-
-    def take(
-        self,
-        process: ProcessResult,
-        items: Mapping[str, Parts],
-        corruptions: tuple[Corruption, ...],
-        answered: Callable[[Corruption], Mapping[str, Parts]],
-    ) -> None:
-        """``answered`` has the contestant answer all items under a corruption."""
-
-        def find() -> CorruptedScores:
-            found = {corruption: answered(corruption) for corruption in corruptions}
-            own = {
-                metric: Corrupted(metric, clean, {which: parts[metric] for which, parts in found.items()})
-                for metric, clean in items.items()
-            }
-            changes = [
-                change
-                for whose, other in self._earlier.items()
-                for metric, corrupted in own.items()
-                for change in changes_by_corruption(corrupted, other[metric], *whose)
-            ]
-            self._earlier[process.contestant, process.work_id] = own
-            return CorruptedScores({metric: corrupted_scores(each) for metric, each in own.items()}, changes)
-
-        process.corrupted = self._once.of(process, find)
+    def _compared(self, key: Key, own: Mapping[str, Answered]) -> SliceScores:
+        changes = [
+            change
+            for whose, other in self._earlier.items()
+            for metric, each in own.items()
+            for change in self._changes(each, other[metric], *whose)
+        ]
+        self._earlier[key] = own
+        return SliceScores({metric: self._scores(each) for metric, each in own.items()}, changes)

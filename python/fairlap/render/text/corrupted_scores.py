@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fairlap import quantity_text
 from fairlap.render.document import Section, Table
-from fairlap.render.text.group_scores import apart_text, change_cells, names_apart
+from fairlap.render.text.group_scores import apart_text, change_cells, names_apart, sections_by_metric
 from fairlap.results.row import Row
 from fairlap.results.slices.slice_score import CorruptedScore, SliceScore
 
@@ -27,9 +27,7 @@ _ALL = "all"
 
 def corrupted_sections(rows: Sequence[Row]) -> list[Section]:
     """Make one for each metric; nothing where no corruptions were asked for."""
-    scored = list({(row.contestant, row.work_id): row for row in reversed(rows) if row.corrupted_scores}.values())[::-1]
-    metrics = dict.fromkeys(metric for row in scored for metric in row.corrupted_scores)
-    return [_section(metric, [row for row in scored if metric in row.corrupted_scores]) for metric in metrics]
+    return sections_by_metric(rows, lambda row: row.corrupted_scores, _section)
 
 
 def _section(metric: str, rows: Sequence[Row]) -> Section:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fairlap import quantity_text
 from fairlap.render.document import Section, Table
@@ -23,9 +23,18 @@ OWN_HEADS = (*_HEADS, *_HEADS_OF_CHANGES)  # besides the metric
 
 def group_sections(rows: Sequence[Row]) -> list[Section]:
     """Make one for each metric; nothing where no groups were given."""
-    scored = list({(row.contestant, row.work_id): row for row in reversed(rows) if row.group_scores}.values())[::-1]
-    metrics = dict.fromkeys(metric for row in scored for metric in row.group_scores)
-    return [_section(metric, [row for row in scored if metric in row.group_scores]) for metric in metrics]
+    return sections_by_metric(rows, lambda row: row.group_scores, _section)
+
+
+def sections_by_metric(
+    rows: Sequence[Row],
+    scores_of: Callable[[Row], Mapping[str, object]],
+    section: Callable[[str, Sequence[Row]], Section],
+) -> list[Section]:
+    """Make one of the rows that have scores by a metric, each contestant's work once."""
+    scored = list({(row.contestant, row.work_id): row for row in reversed(rows) if scores_of(row)}.values())[::-1]
+    metrics = dict.fromkeys(metric for row in scored for metric in scores_of(row))
+    return [section(metric, [row for row in scored if metric in scores_of(row)]) for metric in metrics]
 
 
 def _section(metric: str, rows: Sequence[Row]) -> Section:

@@ -6,13 +6,48 @@ in another precision or of another model, is compared with itself on the first w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from fairlap.models.slices.slice_scores import SliceScores
+from fairlap.models.task_metrics import Score
 from fairlap.race.planning.plan import Plan
+from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 Key = tuple[str, str]  # a contestant, and the id of its work
+
+
+@dataclass(frozen=True)
+class ComparedSlices:
+    """Scores of slices of all contestants of a run, and the contestant that each is compared with."""
+
+    found: Mapping[Key, SliceScores]
+    others: Mapping[Key, Key | None]
+    _scores_of_all: Mapping[Key, Mapping[str, Score]]
+
+    @property
+    def metrics(self) -> Iterable[str]:
+        return dict.fromkeys(metric for key in self.others for metric in self.found[key].scores)
+
+    def scores_of_all(self, metric: str) -> dict[Key, float]:
+        """Those on all of the data."""
+        return {key: own[metric].value for key, own in self._scores_of_all.items()}
+
+
+def compared_slices(
+    run: Run, slices_of: Callable[[ProcessResult], SliceScores | None], baseline: str
+) -> ComparedSlices:
+    """Gather what processes found, where there is any."""
+    found: dict[Key, SliceScores] = {}
+    of_all: dict[Key, Mapping[str, Score]] = {}
+    for process in run.processes:
+        if (slices := slices_of(process)) is not None:
+            key = (process.contestant, process.work_id)
+            found[key], of_all[key] = slices, process.scores
+    return ComparedSlices(found, compared_with(run.plan, found, baseline), of_all)
 
 
 def in_order(plan: Plan, keys: Collection[Key]) -> list[Key]:

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from fairlap.models.slices.corruptions import ALL
-from fairlap.models.slices.slice_scores import CorruptedScores
 from fairlap.models.task_metrics import Score, metric_named
 from fairlap.race.run import Run
-from fairlap.results.slices.compared_with import Key, compared_text, compared_with
+from fairlap.results.slices.compared_with import Key, compared_slices, compared_text
 from fairlap.results.slices.judged_changes import Changes, Judged, changes_of, judged_changes, slice_score
 from fairlap.results.slices.slice_score import CorruptedScore, CorruptionScore
 
@@ -23,19 +22,13 @@ _Scores = Mapping[str, Mapping[str, Score | None]]  # by corruption, then by sev
 
 def scores_on_corrupted(run: Run, baseline: str = "") -> dict[Key, dict[str, CorruptedScore]]:
     """By contestant and work, then by metric; nothing where no corruptions were asked for."""
-    found: dict[Key, CorruptedScores] = {}
-    of_all: dict[Key, dict[str, Score]] = {}
-    for process in run.processes:
-        if process.corrupted is not None:
-            key = (process.contestant, process.work_id)
-            found[key], of_all[key] = process.corrupted, process.scores
-    others = compared_with(run.plan, found, baseline)
-    scored: dict[Key, dict[str, CorruptedScore]] = {key: {} for key in others}
-    for metric in dict.fromkeys(metric for key in others for metric in found[key].scores):
-        changes = changes_of(metric, others, {key: own.changes for key, own in found.items()})
-        judged = _judged(metric, changes, {key: own[metric].value for key, own in of_all.items()})
-        by_corruption = {key: _by_corruption(own.scores[metric]) for key, own in found.items()}
-        for key, other in others.items():
+    slices = compared_slices(run, lambda process: process.corrupted, baseline)
+    scored: dict[Key, dict[str, CorruptedScore]] = {key: {} for key in slices.others}
+    for metric in slices.metrics:
+        changes = changes_of(metric, slices)
+        judged = _judged(metric, changes, slices.scores_of_all(metric))
+        by_corruption = {key: _by_corruption(own.scores[metric]) for key, own in slices.found.items()}
+        for key, other in slices.others.items():
             against = None if other is None else by_corruption[other]
             corruptions = {
                 name: CorruptionScore(

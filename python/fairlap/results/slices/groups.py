@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fairlap.models.slices.slice_scores import GroupScores
 from fairlap.models.task_metrics import Score
 from fairlap.race.run import Run
-from fairlap.results.slices.compared_with import Key, compared_text, compared_with
+from fairlap.results.slices.compared_with import Key, compared_slices, compared_text
 from fairlap.results.slices.judged_changes import Changes, Judged, changes_of, judged_changes, slice_score
 from fairlap.results.slices.slice_score import GroupedScore
 
 
 def grouped_scores(run: Run, baseline: str = "") -> dict[Key, dict[str, GroupedScore]]:
     """By contestant and work, then by metric; nothing where no groups were given."""
-    found: dict[Key, GroupScores] = {}
-    of_all: dict[Key, dict[str, Score]] = {}
-    for process in run.processes:
-        if process.groups is not None:
-            key = (process.contestant, process.work_id)
-            found[key], of_all[key] = process.groups, process.scores
-    others = compared_with(run.plan, found, baseline)
-    grouped: dict[Key, dict[str, GroupedScore]] = {key: {} for key in others}
-    for metric in dict.fromkeys(metric for key in others for metric in found[key].scores):
-        changes = changes_of(metric, others, {key: own.changes for key, own in found.items()})
-        judged = _judged(metric, changes, {key: own[metric].value for key, own in of_all.items()})
-        for key, other in others.items():
-            scores = found[key].scores[metric]
+    slices = compared_slices(run, lambda process: process.groups, baseline)
+    grouped: dict[Key, dict[str, GroupedScore]] = {key: {} for key in slices.others}
+    for metric in slices.metrics:
+        changes = changes_of(metric, slices)
+        judged = _judged(metric, changes, slices.scores_of_all(metric))
+        for key, other in slices.others.items():
+            scores = slices.found[key].scores[metric]
             grouped[key][metric] = GroupedScore(
                 against="" if other is None else compared_text(run.plan, key, other),
                 largest_difference=_range(list(scores.values())),

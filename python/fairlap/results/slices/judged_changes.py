@@ -9,7 +9,7 @@ import msgspec
 from fairlap.models.slices.slice_scores import SliceChange
 from fairlap.models.task_metrics import Score, metric_named
 from fairlap.results.column_definitions.estimate import Estimate
-from fairlap.results.slices.compared_with import Key
+from fairlap.results.slices.compared_with import ComparedSlices, Key
 from fairlap.results.slices.slice_score import SliceOutcome, SliceScore
 from fairlap.verdict.comparison import Verdict
 from fairlap.verdict.scores.changes import UnequalChange
@@ -29,11 +29,12 @@ Changes = Mapping[Key, Mapping[str, SliceChange]]
 Judged = Mapping[tuple[Key, str], ScoreComparison]
 
 
-def changes_of(metric: str, others: Mapping[Key, Key | None], found: Mapping[Key, Sequence[SliceChange]]) -> Changes:
+def changes_of(metric: str, slices: ComparedSlices) -> Changes:
     """Of each contestant from the one that it is compared with; the one of the two that answered later has them."""
+    found = {key: own.changes for key, own in slices.found.items()}
     return {
         key: {each.slice: each for each in _between(key, other, found) if each.metric == metric}
-        for key, other in others.items()
+        for key, other in slices.others.items()
         if other is not None
     }
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlap.verdict.blocks import Floats
+from fairlap.verdict.scores.resampled import standard_error_of
 from fairlap.verdict.scores.student_difference import StudentDifference
 
 _ADDED = 2
@@ -47,8 +48,7 @@ def change_of_shares(items: Floats) -> Change:
 
 def change_resampled(difference: float, again: Floats, items: int) -> Change:
     """``again`` is the same difference over resampled items."""
-    error = float(again.std(ddof=1)) * (items / (items - 1)) ** 0.5
-    return Change(difference, error, items - 1)
+    return Change(difference, standard_error_of(again, items), items - 1)
 
 
 def unequal_change(one: Change, other: Change, method: str) -> UnequalChange:

@@ -28,6 +28,12 @@ class Resampled(StudentDifference):
     method: ClassVar[str] = "paired bootstrap over items"
 
 
+def standard_error_of(again: Floats, items: int) -> float:
+    """Of a figure of so many items, from the same figure ``again`` over resampled ones."""
+    error: float = float(again.std(ddof=1)) * (items / (items - 1)) ** 0.5
+    return error
+
+
 def resampled_pairs(
     figures: Mapping[str, Callable[[Counts], float]], items: int, resamples: int
 ) -> dict[tuple[str, str], Resampled]:
@@ -46,6 +52,5 @@ def resampled_pairs(
         differences = differences[np.isfinite(differences)]
         if differences.size < max(_FEWEST_RESAMPLES, resamples / 2):
             continue
-        error = float(differences.std(ddof=1)) * (items / (items - 1)) ** 0.5
-        found[a, b] = Resampled(values[a] - values[b], error, items - 1)
+        found[a, b] = Resampled(values[a] - values[b], standard_error_of(differences, items), items - 1)
     return found

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fairlap.models.metrics.metric import Parts
 from fairlap.models.slices.corruptions import Corrupted, changes_by_corruption, corrupted_scores
-from fairlap.models.slices.slice_scores import CorruptedScores
+from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import parts_of, score_of
 from fairlap.race.run import Run
 from fairlap.render.files import markdown_file
@@ -58,7 +58,7 @@ def corrupted_run(metrics: tuple[str, ...] = ("top1",), names: slice = slice(Non
             for metric in metrics
             for change in changes_by_corruption(own[metric], other[metric], *whose)
         ]
-        process.corrupted = CorruptedScores({metric: corrupted_scores(own[metric]) for metric in metrics}, changes)
+        process.corrupted = SliceScores({metric: corrupted_scores(own[metric]) for metric in metrics}, changes)
         process.scores = {metric: score_of(metric, [own[metric].clean]) for metric in metrics}
         earlier[key] = own
     return run
