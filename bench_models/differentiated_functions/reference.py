@@ -6,7 +6,6 @@ is right to about nine digits. Tests compare both with closed forms and with der
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,9 +21,6 @@ _DIFFERENCE = 2.0**-17  # near the fourth root of the rounding error, which lose
 
 class Implementation(OfFunction):
     directions: ClassVar = {}
-
-    def __init__(self, spec: ModuleType) -> None:
-        super().__init__(spec)
 
     def forward(self, weights: Arrays, inputs: Arrays) -> dict[str, Array]:
         alongs = inputs.get(ALONG, [None] * len(inputs[POINT]))

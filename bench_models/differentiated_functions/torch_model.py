@@ -1,4 +1,4 @@
-"""Derivatives by ``torch.func``: of a single point as they are, of several under ``vmap``."""
+"""Derivatives by ``torch.func``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
-from fairlap.bench_models.differentiated_functions.function import FORWARD, REVERSE, OfFunction
+import torch.func
+from fairlap.bench_models.differentiated_functions.transforms import ByTransforms
 from fairlap.models.arrays import Arrays
 from torch import nn
-from torch.func import grad, jacfwd, jacrev, jvp, vjp, vmap
-
-Derivative = Callable[..., tuple[Any, ...]]
 
 
 class _Held(nn.Module):
     """Its weights, and the derivative of a point."""
 
-    def __init__(self, value: Callable[..., Any], weights: Arrays, derivative: Callable[[Any], Derivative]) -> None:
+    def __init__(self, value: Callable[..., Any], weights: Arrays, derivative: Callable[..., Any]) -> None:
         super().__init__()
         for name, array in weights.items():
             self.register_buffer(name, torch.tensor(array))
@@ -26,10 +24,8 @@ class _Held(nn.Module):
 
     def _items(self, *inputs: Any) -> tuple[Any, ...]:
         weights = {name: getattr(self, name) for name in self._names}
-        of_point = self._derivative(lambda point: self._value(point, torch, weights))
-        if len(inputs[0]) == 1:
-            return tuple(each[None] for each in of_point(*(each[0] for each in inputs)))
-        return tuple(vmap(of_point)(*inputs))
+        found: tuple[Any, ...] = self._derivative(lambda point: self._value(point, torch, weights), inputs)
+        return found
 
 
 class AtPoint(_Held):
@@ -42,60 +38,9 @@ class Along(_Held):
         return self._items(point, along)
 
 
-class Implementation(OfFunction):
-    directions: ClassVar = {
-        "infer": ("",),
-        "jvp": (FORWARD,),
-        "vjp": (REVERSE,),
-        "jacobian": (REVERSE, FORWARD),
-        "hvp": (FORWARD, REVERSE),
-        "hessian": (FORWARD, REVERSE),
-    }
+class Implementation(ByTransforms):
+    transforms: ClassVar = torch.func
 
     def build(self, weights: Arrays) -> nn.Module:
-        kind, derivative = _DERIVATIVES[self.mode]
-        direction = self.direction
-        return kind(self.function.value, weights, lambda value: derivative(value, direction)).eval()
-
-
-def _value(value: Any, _direction: str) -> Derivative:
-    return lambda point: (value(point),)
-
-
-def _jvp(value: Any, _direction: str) -> Derivative:
-    return lambda point, along: jvp(value, (point,), (along,))
-
-
-def _vjp(value: Any, _direction: str) -> Derivative:
-    def of_point(point: Any, along: Any) -> tuple[Any, ...]:
-        found, back = vjp(value, point)
-        return found, back(along)[0]
-
-    return of_point
-
-
-def _jacobian(value: Any, direction: str) -> Derivative:
-    whole = (jacfwd if direction == FORWARD else jacrev)(value)
-    return lambda point: (whole(point),)
-
-
-def _hvp(value: Any, direction: str) -> Derivative:
-    slope = grad(value)
-    if direction == FORWARD:
-        return lambda point, along: jvp(slope, (point,), (along,))[1:]
-    return lambda point, along: vjp(slope, point)[1](along)
-
-
-def _hessian(value: Any, direction: str) -> Derivative:
-    whole = (jacfwd if direction == FORWARD else jacrev)(jacrev(value))
-    return lambda point: (whole(point),)
-
-
-_DERIVATIVES: dict[str, Any] = {
-    "infer": (AtPoint, _value),
-    "jvp": (Along, _jvp),
-    "vjp": (Along, _vjp),
-    "jacobian": (AtPoint, _jacobian),
-    "hvp": (Along, _hvp),
-    "hessian": (AtPoint, _hessian),
-}
+        kind = Along if self.mode in ("jvp", "vjp", "hvp") else AtPoint
+        return kind(self.function.value, weights, self.derivative()).eval()
