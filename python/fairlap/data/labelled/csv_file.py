@@ -12,6 +12,7 @@ import numpy as np
 from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.table import Column, is_number, items_of_table
 from fairlap.errors import InvalidRequest
+from fairlap.models.array_files.table_columns import separator_of
 
 _CELLS_AT_ONCE = 2**17
 
@@ -81,7 +82,7 @@ def _columns(path: Path, header: Row, text: set[int]) -> Iterator[Mapping[str, C
 def _parts(path: Path) -> Iterator[Rows]:
     """Read the header alone, with stripped names; then the rows, some at a time."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=_separator(path), strict=True)
+        reader = csv.reader(file, delimiter=separator_of(path), strict=True)
         rows: Rows = []
         try:
             header = [name.strip() for name in next(reader, [])]
@@ -103,17 +104,13 @@ def _parts(path: Path) -> Iterator[Rows]:
             yield rows
 
 
-def _separator(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
 def _label_place(header: Row, labels: str) -> int:
     return header.index(labels) if labels in header else len(header) - 1
 
 
 def _require_readable(path: Path, header: Row, found: _Found, labels: str) -> None:
     if len(header) == 1 and any(each in header[0] for each in ";\t,"):
-        own = "tabs" if _separator(path) == "\t" else "commas"
+        own = "tabs" if separator_of(path) == "\t" else "commas"
         raise InvalidRequest(f"{path} does not separate its cells with {own}; save it with {own}", code=CODE)
     if not found.items:
         raise InvalidRequest(f"{path} has no items; a header line and a line for each item are needed", code=CODE)

@@ -64,9 +64,8 @@ def _numbers(name: str, column: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 def _rows(path: Path) -> Iterator[list[str]]:
     """Read the header, and then every row, with stripped cells."""
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=separator, strict=True)
+        reader = csv.reader(file, delimiter=separator_of(path), strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
             yield header
@@ -76,6 +75,11 @@ def _rows(path: Path) -> Iterator[list[str]]:
                 yield [cell.strip() for cell in row]
         except csv.Error as error:
             raise ValueError(f"line {reader.line_num}: {error}") from None
+
+
+def separator_of(path: Path) -> str:
+    """Return the one between the cells of a CSV or TSV file."""
+    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def _is_parquet(path: Path) -> bool:

@@ -17,6 +17,7 @@ from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.given_data.reading import inputs_of
+from fairlap.models.sources.given_data.sets import Sets
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import input_sets
 from fairlap.models.sources.kinds.onnx_file import implementation_of_graph, opened_graph
@@ -92,7 +93,7 @@ class TfliteFile(SourceKind):
             reference=f"no float64 reference: compared with {kernels.how}",
             notices=(Notice("W_FILE_PRECISION", _HOLDS_FLOAT16),) if own_types else (),
         )
-        found = _with_reference(found, wide, kernels, source, folder)
+        found = _with_reference(found, wide, kernels, given, source, folder)
         natives = {
             "litert": Route(native, precisions=("fp32",)),
             "openvino": _openvino(native, file, graph, shapes),
@@ -123,14 +124,15 @@ def _read(source: Source) -> TfliteGraph:
         raise SourceError(f"{source.text} is damaged: {described(error)}") from None
 
 
-def _with_reference(found: Opened, graph: TfliteGraph, kernels: Kernels, source: Source, folder: Path) -> Opened:
+def _with_reference(
+    found: Opened, graph: TfliteGraph, kernels: Kernels, given: Sets, source: Source, folder: Path
+) -> Opened:
     """Add the same graph in ONNX where there is one, and else report why the reference is in float32."""
     try:
         model = onnx_model(graph)
         translated = opened_graph(model, source, folder, Route(_CONVERTED), list(model.graph.input))
         if any(notice.code == _NO_DOUBLE for notice in translated.notices):
             raise Untranslated(f"its translation has {translated.reference}")
-        given = inputs_of(source)
         sample = input_sets(found.inputs, given, None, {"inputs": 0})["inputs"]
         own = outputs_of(kernels, found.weights, sample)
         if why := why_other_answers(outputs_of(translated.forward, translated.weights, sample), own, _AGREES):
