@@ -80,7 +80,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _brief_races(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Warm up for as long as it takes to see it, but where races are held against loops by hand.
+    """Shorten the warm-up of races, except of those that are held against loops by hand.
 
     And time an empty call of each contestant, for a tenth of a second, only where that is what is tested.
     """

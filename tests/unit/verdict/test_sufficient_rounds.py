@@ -1,4 +1,4 @@
-"""Fewer rounds are enough where theory says that rounds hardly widen the interval, whoever leads."""
+"""A block has fewer rounds where theory says that they hardly widen the interval, whoever leads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which memory arguments are in, as far as they tell: arrays and tensors of any framework do."""
+"""The memory behind arguments: arrays and tensors of any framework show their addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 Memory = tuple[int, int] | int
-"""Its first address and the one after its last; or, for what shows no address, a number of its own."""
+"""The first address and the one after the last, or the identity of an object that shows no address."""
 
 
 def memory_of(argument: object) -> Memory:

@@ -59,7 +59,7 @@ def time_on_stream(
     ``gate`` holds the stream while the host enqueues a sample, so that launch gaps are not in the span; ``auto`` takes
     the best that works and the result names it. ``cache`` is ``warm``, ``flush`` (twice the L2 cache is written before
     each sample) or ``Rotate``; both reset lines that persist in the cache. ``graph`` captures the call once and times
-    its replays; meanwhile PyTorch and CuPy allocate from a pool of its own on this thread. ``guard`` invalidates a
+    its replays; meanwhile PyTorch and CuPy allocate from a separate pool on this thread. ``guard`` invalidates a
     sample whose work outlives its stop event, and refuses a span whose work comes onto the stream after its call has
     returned. A sample that is invalid is NaN and counted under ``warnings``.
 

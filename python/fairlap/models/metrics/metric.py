@@ -57,7 +57,7 @@ class TaskMetric:
     most_resampled: int | None = None  # numbers in the first part; with more, resampling takes too long
 
     def is_right_or_wrong(self, parts: Parts) -> bool:
-        """Whether each item is one answer, right or wrong, rather than several or a figure of its own."""
+        """Whether each item is one answer that is right or wrong."""
         return self.share and bool(parts[1].max(initial=0) <= 1)
 
     def why_not_resampled(self, parts: Parts) -> str:

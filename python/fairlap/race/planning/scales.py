@@ -122,8 +122,8 @@ def _require_devices(device: str, scales: Sequence[Scale]) -> None:
     """Two ranks on one GPU are refused by NCCL, in words that name neither."""
     if device != "cpu" and any(scale.ranks > max(len(scale.hosts), 1) for scale in scales):
         raise InvalidRequest(
-            f"each of several processes needs a GPU of its own, and a race runs on one ({device}); leave out "
-            "--processes, or give a host for each",
+            f"each process needs a separate GPU, and a race uses one on each host ({device}); leave out --processes, "
+            "or name a host for each",
             code=E_SCALE,
         )
 

@@ -1,4 +1,4 @@
-"""Values of items as they are named: a file of its own, or ``FILE:COLUMN`` of a table."""
+"""Where the values of items are: in a file, or in a column of a table, ``FILE:COLUMN``."""
 
 from __future__ import annotations
 
