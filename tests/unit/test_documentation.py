@@ -26,6 +26,7 @@ from fairlap.cli import cli
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
 SLOW = {  # their examples race frameworks
+    "docs/how-to/check-numerical-stability.md",
     "docs/how-to/choose-a-model.md",
     "docs/how-to/differentiate-functions.md",
     "docs/how-to/compare-scores-by-group.md",

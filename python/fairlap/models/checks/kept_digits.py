@@ -34,8 +34,8 @@ def digits(relative: float, roundoff: float) -> float:
 def any_error(name: str, got: Array, expected: Array, by_element: bool) -> OutputError:
     """Measure an answer that may be off by any amount. Only one of another shape is wrong.
 
-    Where the reference is NaN or infinite, the answer must be the same; otherwise, and where it is not finite elsewhere,
-    its error is infinite.
+    Where the reference is NaN or infinite, the answer must be the same, and finite elsewhere; otherwise its error is
+    infinite.
     """
     if got.shape != expected.shape:
         why = f"its shape is {list(got.shape)}, not {list(expected.shape)}"
