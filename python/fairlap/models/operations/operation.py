@@ -26,6 +26,7 @@ class Operation(ABC):
     task: ClassVar[str]
     grammar: ClassVar[str]  # of the name; a group for each field, in their order
     implemented_in: ClassVar[str] = "fairlap.bench_models.operations"  # the package with a module for each framework
+    under_roof: ClassVar[bool] = True  # whether its operations are a lower bound, so that a roof says something
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16", "bf16", "autocast", "tf32")
 
     @classmethod
@@ -122,8 +123,8 @@ class Operation(ABC):
             outputs=self.outputs,
             weights=self.weights,
             parameters=self._weight_count,
-            gmacs_per_item=self.macs / 1e9,
-            operations_per_item=None if self.macs else float(self.operations),
+            gmacs_per_item=self.macs / 1e9 if self.under_roof else None,
+            operations_per_item=None if self.macs or not self.under_roof else float(self.operations),
             read_weights=self.read_weights,
             published="arithmetic: the sizes in its name",
             modes=("infer",),
