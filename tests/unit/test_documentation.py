@@ -31,6 +31,7 @@ SLOW = {  # their examples race frameworks
     "docs/how-to/differentiate-functions.md",
     "docs/how-to/compare-scores-by-group.md",
     "docs/how-to/race-input-pipelines.md",
+    "docs/how-to/race-scientific-operations.md",
     "docs/how-to/solve-differential-equations.md",
     "docs/tutorials/race-your-own-model.md",
     "docs/tutorials/train-to-a-score.md",
