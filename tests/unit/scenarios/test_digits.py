@@ -170,6 +170,7 @@ def digits_of(process: ProcessResult) -> tuple[float, float]:
     return kept, possible
 
 
+@pytest.mark.slow
 def test_a_race_measures_the_digits_of_each_contestant_and_disqualifies_none(raced: dict[str, ProcessResult]) -> None:
     assert {name: process.code for name, process in raced.items()} == dict.fromkeys(raced, "")
     kept = {name: digits_of(process)[0] for name, process in raced.items()}
@@ -179,6 +180,7 @@ def test_a_race_measures_the_digits_of_each_contestant_and_disqualifies_none(rac
     assert kept["unstable:tenfold"] == 0
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_wrong_in_timed_calls_alone_has_no_digits(raced: dict[str, ProcessResult]) -> None:
     cheat = raced["unstable:first"]
     assert next(error for error in cheat.errors if error.when == "before").distance < 1e-5

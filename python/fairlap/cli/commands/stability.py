@@ -53,7 +53,7 @@ fairlap stability mlp hard-softmax-r64-n1000-s100 --on torch,jax --precision fp3
     type=click.IntRange(1),
     default=_USUAL_BATCH,
     show_default=True,
-    help="Items in a call of a built-in model; one of them is also answered alone.",
+    help="Items of a built-in model; one is also answered alone.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Draw weights and inputs from this seed.  [default: a new one]"

@@ -344,7 +344,7 @@ class Random(Science):
 
     @property
     def is_possible(self) -> bool:
-        """Fewer numbers have no distribution that can be told from others."""
+        """Fewer numbers do not show their distribution."""
         return self.n >= 1000
 
     @property

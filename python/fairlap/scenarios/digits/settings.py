@@ -22,5 +22,5 @@ def _digits_in(text: str) -> float:
     return found
 
 
-DIGITS = Setting("digits", "Rank those that keep so many digits.  [default: half of those possible]", _digits_in, "N")
+DIGITS = Setting("digits", "Rank those with N digits or more.  [default: half of the possible]", _digits_in, "N")
 SETTINGS = (DIGITS,)
