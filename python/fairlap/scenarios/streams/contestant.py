@@ -10,7 +10,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.clients.client import Client
-from fairlap.scenarios.streams.clients.function_client import client_for
+from fairlap.scenarios.streams.clients.client_of_server import client_for
 from fairlap.scenarios.streams.equal_work.examination import Examined
 from fairlap.scenarios.streams.issue import CountsFrom, Served, Times, serve
 from fairlap.scenarios.streams.servers import StreamServer

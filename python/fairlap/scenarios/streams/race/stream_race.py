@@ -18,7 +18,7 @@ from fairlap.request.fields.load import MOST_WORKERS
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.streams.asked import StreamsAsked
-from fairlap.scenarios.streams.clients.client import httpx_module
+from fairlap.scenarios.streams.clients.client_of_server import require_client
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.agreement import agreement, answers_by_prompt
 from fairlap.scenarios.streams.equal_work.examination import examine
@@ -45,20 +45,21 @@ class StreamRace(OwnRace):
     _contestants: dict[str, Contestant]
     _started: StartedServers
     _trial_s: float
-    _known_port: int
+    _known_ports: dict[bool, int]  # of the null servers, by whether they are by gRPC
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
         self._asked = asked_by(self.plan)
-        if any(each.function is None for each in self._asked.servers):
-            httpx_module()
+        for server in self._asked.servers:
+            require_client(server)
         names = [each.text for each in self.plan.contestants]
         self._contestants = {name: Contestant(server) for name, server in zip(names, self._asked.servers, strict=True)}
         with ExitStack() as stack:
             self._started = stack.enter_context(StartedServers(self.progress.announce))
             for contestant in self._contestants.values():
                 stack.callback(contestant.close)
-            self._known_port = stack.enter_context(known_server())
+            kinds = {each.is_by_grpc for each in self._asked.servers if each.function is None}
+            self._known_ports = {kind: stack.enter_context(known_server(by_grpc=kind)) for kind in sorted(kinds)}
             self._examine()
             yield
 
@@ -111,7 +112,8 @@ class StreamRace(OwnRace):
         requests, rate_per_s = requests_for_floor(turn.served)
         due_ns = random_arrivals_ns(requests, rate_per_s, seed)
         connections = self._connections(rate_per_s, requests)
-        return client_against(self._known_port, contestant, turn.served, self._asked, due_ns, connections, seed)
+        port = self._known_ports[contestant.server.is_by_grpc]
+        return client_against(port, contestant, turn.served, self._asked, due_ns, connections, seed)
 
     def _connections(self, rate_per_s: float, requests: int) -> int:
         """Return so many that requests seldom wait for one, and at most one for each."""
