@@ -29,7 +29,8 @@ LARGEST_RATE = "largest rate"
 CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
 STARTED = "started"
-"""Another one, of a server that fairlap started."""
+"""Another one, of a server that fairlap started; it ends with how often."""
+EACH_BLOCK, ONCE = "again for each block", "once"
 
 FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
 """Answers of a block, without which a percentile is the largest of its times."""

@@ -144,6 +144,7 @@ class StreamRace(OwnRace):
 
     def _turn(self, contestant: Contestant, block: Block, seed: int) -> Turn:
         began_s = time.perf_counter()
+        self._started.restart(contestant)
         if not contestant.found.answers:
             return Turn()
         with self._started.turn_of(contestant, self._asked) as meter:

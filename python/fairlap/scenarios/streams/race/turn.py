@@ -18,7 +18,7 @@ from fairlap.scenarios.streams.equal_work.equal_tokens import E_DROPPED_REQUESTS
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
-from fairlap.scenarios.streams.scenario import CERTIFICATES, STARTED
+from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, ONCE, STARTED
 from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound
 
@@ -26,7 +26,7 @@ _METHOD = "stamped when its last token came, from when it was due or its user ha
 _METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
 _FEWER_THAN_TWO = "fewer than two whole answers came"
 _ONE_AFTER_THE_OTHER = "servers run on while others have their turn"
-_STOPPED = "they are stopped while others have their turn"
+_STOPPED = "they do not run while others have their turn"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked
 def _started(server: StreamServer) -> str:
     if server.start is None:
         return ""
-    return "by fairlap, without a server" if server.start.is_in_process else "by fairlap"
+    what = ", without a server" if server.start.is_in_process else ""
+    return f"by fairlap{what}, {EACH_BLOCK if server.start.restarts else ONCE}"
 
 
 def _timing(name: str, times_ns: Times, served: Served, whose: str) -> Timing:
