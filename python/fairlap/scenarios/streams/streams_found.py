@@ -120,6 +120,22 @@ class Agreement(msgspec.Struct, frozen=True):
     first_character: int | None = None
 
 
+_MUCH_LONGER = 2.0
+
+
+class TurnLength(msgspec.Struct, frozen=True):
+    """How long the requests of a turn took, of as many as all contestants of the block had."""
+
+    asked_s: float
+    took_s: float
+    sessions: int  # requests, or conversations
+    fewest: int  # that a turn has
+
+    @property
+    def is_much_longer(self) -> bool:
+        return self.took_s > _MUCH_LONGER * self.asked_s
+
+
 class RequestStamps(msgspec.Struct, frozen=True):
     """Of each request, in nanoseconds since the start of the load; None for one without a whole answer.
 
@@ -142,5 +158,6 @@ class StreamsFound(msgspec.Struct, frozen=True, kw_only=True):
     client_floor: ClientFloor | None = None  # None where no answer came, or a function is the client
     agreement: Agreement | None = None  # with the first of the contestants that answered in its block
     unqualified: Notice | None = None  # why it is not ranked, by what was seen besides the load
+    turn: TurnLength | None = None  # None of a search or a trace, whose requests are not chosen by it
     ready_s: float | None = None  # from the start of its process; None where fairlap did not start it
     requests: RequestStamps = RequestStamps()

@@ -28,6 +28,7 @@ from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.planned_load import asked_by
 from fairlap.scenarios.streams.race.started_servers import StartedServers
 from fairlap.scenarios.streams.race.turn import Turn, fill
+from fairlap.scenarios.streams.race.turn_length import TurnRequests
 from fairlap.scenarios.streams.rate_trials import search_rate
 from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor
 
@@ -36,7 +37,6 @@ _SPARE_CONNECTIONS = 16
 _TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if answers take as long as alone
 _SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
 _REPLAYED_S = 60.0  # of a trace, or all of it
-_FEWEST_REQUESTS = 20
 _MOST_SEED = 2**31
 
 
@@ -45,6 +45,7 @@ class StreamRace(OwnRace):
     _contestants: dict[str, Contestant]
     _started: StartedServers
     _trial_s: float
+    _requests: TurnRequests
     _known_ports: dict[bool, int]  # of the null servers, by whether they are by gRPC
 
     @contextmanager
@@ -74,6 +75,7 @@ class StreamRace(OwnRace):
         turn_s = max(self._alone_s, default=0.0) + load.think_s
         usual_s = max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * turn_s)
         self._trial_s = load.trial_s or (max(usual_s, _REPLAYED_S) if load.replays else usual_s)
+        self._requests = TurnRequests(load, self._trial_s, max(self._alone_s, default=1.0))
 
     @property
     def _alone_s(self) -> list[float]:
@@ -91,6 +93,7 @@ class StreamRace(OwnRace):
             self.progress.began(result)
             result.began_s = self.elapsed_s
             turns[result.contestant] = self._turn(self._contestants[result.contestant], block, seed)
+        self._requests.follow([turn.length for turn in turns.values() if turn.length is not None])
         turns = {
             name: replace(turn, client_floor=self._client_floor(self._contestants[name], turn, seed))
             for name, turn in turns.items()
@@ -150,7 +153,9 @@ class StreamRace(OwnRace):
         with self._started.turn_of(contestant, self._asked) as meter:
             served, search = self._served(contestant, block, seed)
         taken = None if meter is None else meter.found(served, searched=search is not None)
-        return Turn(served, search, time.perf_counter() - began_s, resources=taken)
+        is_chosen = served is not None and search is None and not self._asked.load.replays
+        length = self._requests.length_of(served.elapsed_s) if served is not None and is_chosen else None
+        return Turn(served, search, time.perf_counter() - began_s, resources=taken, length=length)
 
     def _served(self, contestant: Contestant, block: Block, seed: int) -> tuple[Served | None, LoadFound | None]:
         load = self._asked.load
@@ -163,7 +168,7 @@ class StreamRace(OwnRace):
         return self._searched(contestant, seed)
 
     def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> Served:
-        requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
+        requests = self._requests.now
         due_ns = self._asked.arrivals.due_ns(requests, rate_per_s, seed)
         return contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
 
@@ -175,10 +180,7 @@ class StreamRace(OwnRace):
         return contestant.load(self._asked, due_ns, connections, seed, numbers)
 
     def _by_users(self, contestant: Contestant, users: int, seed: int) -> Served:
-        load = self._asked.load
-        each_s = (min(self._alone_s) + load.think_s) * load.requests_in_a_session
-        sessions = max(math.ceil(users * self._trial_s / each_s), 2 * users)
-        return contestant.load(self._asked, np.zeros(sessions), users, seed)
+        return contestant.load(self._asked, np.zeros(self._requests.now), users, seed)
 
     def _searched(self, contestant: Contestant, seed: int) -> tuple[Served | None, LoadFound]:
         connections = self._asked.load.connections or _SEARCH_CONNECTIONS

@@ -20,7 +20,7 @@ from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
 from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, ONCE, STARTED
 from fairlap.scenarios.streams.servers import StreamServer
-from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound, TurnLength
 
 _METHOD = "stamped when its last token came, from when it was due or its user had thought"
 _METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
@@ -37,6 +37,7 @@ class Turn:
     search: LoadFound | None = None
     elapsed_s: float = 0.0
     client_floor: ClientFloor | None = None
+    length: TurnLength | None = None
     resources: Resources | None = None  # None where it was not loaded, or fairlap did not start it
 
     @property
@@ -67,6 +68,7 @@ def fill(
         client_floor=turn.client_floor,
         agreement=agreement,
         unqualified=None if why_not is None else Notice(why_not.code, why_not.why),
+        turn=turn.length,
         ready_s=None if contestant.process is None else contestant.process.ready_s or None,
     )
     if not examined.answers and why_not is not None:
