@@ -21,7 +21,7 @@ from fairlap.scenarios.streams.equal_work.equal_tokens import (
     why_unequal,
 )
 from fairlap.scenarios.streams.equal_work.prefix_cache import warnings_of_cache
-from fairlap.scenarios.streams.floor.client_limit import busy_client, floor_of, why_client_limits
+from fairlap.scenarios.streams.floor.client_limit import busy_client, figures_at_floor, floor_of, why_client_limits
 from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures, TurnLength
 
 TIME_OF_AN_ANSWER = "time of an answer"
@@ -252,5 +252,6 @@ def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoa
         *warnings_of_cache(counts, load),
         *warnings_of_agreement(agreement_of_all(compared)),
         *busy_client(processes),
+        *figures_at_floor(processes),
         *long_turns([each.turn for each in found if each.turn is not None], load),
     )
