@@ -182,11 +182,17 @@ def test_the_same_requests_reach_every_server(prompts: Path, servers: ExitStack)
 def test_the_largest_rate_of_a_server_of_known_speed_is_found(prompts: Path, servers: ExitStack) -> None:
     """One slot of 10 ms serves less than 100 a second."""
     slot = servers.enter_context(StreamingServer(each_ms=10 / (TOKENS - 1), slots=1))
-    found = raced(prompts, slot, rate=None, first_token=0.3, per_token=0.1, trial=0.5, workers=20)
+    found = raced(prompts, slot, rate=None, first_token=0.3, per_token=0.1, trial=0.5, workers=20, users=999, think=2.0)
     row = row_of(found, slot)
     assert row.judged is not None
     assert row.largest_rate_per_s == row.judged
     assert 30 < row.judged.value < 100
+    [stamps] = [each.requests for each in shown_by(found, slot)]
+    answers_s = np.subtract(np.array(stamps.last_ns, float), np.array(stamps.from_ns, float)) / 1e9
+    assert row.users_per_instance is not None
+    assert row.users_per_instance.value == pytest.approx(row.judged.value * (2.0 + np.nanmean(answers_s)))
+    assert row.instances is not None
+    assert row.instances.value == np.ceil(999 / row.users_per_instance.value)
     assert row.scenario_figures["good_share"].value >= 0.99
 
 

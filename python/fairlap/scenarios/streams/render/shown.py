@@ -8,6 +8,7 @@ from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import NoCommand, RenderSide, Words
 from fairlap.results.row import Row
+from fairlap.scenarios.load.render.shown import traffic_line
 from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, STARTED
 
 NOT_RESTARTED = (
@@ -43,6 +44,7 @@ class StreamsShown(RenderSide):
         lines += [", ".join(rates)] if rates else []
         if row.settings.get(STARTED, "").endswith(EACH_BLOCK):
             lines.append(f"its process was started {quantity_text.count(row.processes, 'time')}")
+        lines += filter(None, [traffic_line(row)])
         return [*lines, *(["certificates not verified"] if row.settings[CERTIFICATES] == _NOT_VERIFIED else [])]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
