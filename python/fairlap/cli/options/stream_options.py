@@ -9,7 +9,9 @@ from fairlap.cli.options.values import DURATION, LATENCY
 
 TRIAL = click.option("--trial", type=DURATION, help="The longest time of a trial of one rate.  [default: 2s]")
 USERS = click.option(
-    "--users", type=click.IntRange(min=1), help="Traffic: find how many instances serve so many users, and their --price."
+    "--users",
+    type=click.IntRange(min=1),
+    help="Find how many instances serve so many users, and their --price.",
 )
 FIRST_TOKEN = click.option(
     "--first-token",
