@@ -77,7 +77,7 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     users: Annotated[
         Annotated[int, msgspec.Meta(ge=1)] | None,
-        _about("Traffic to serve: so many users, from whom the number of instances and their price follow."),
+        _about("Find how many instances serve so many users, and what they cost at `price`."),
     ] = None
     think: Annotated[Seconds | None, _about("How long users think on average before they ask again.")] = None
     logs: Annotated[Path | None, _about("A folder for the logs of LoadGen, one folder for each process.")] = None
