@@ -203,5 +203,6 @@ def read_request(data: bytes) -> dict[str, Any]:
         "inputs": sorted(inputs),
         "text": text_of(inputs["text_input"], 8),
         "sampling": sampling,
+        "parameters": sorted(parameters),
         "tokens": tokens,
     }

@@ -71,6 +71,7 @@ def test_an_answer_is_read_whole_however_it_is_wrapped(like: str, raw: bool) -> 
     assert len(found.text.split()) == TOKENS
     assert (request["model"], request["version"], request["text"]) == ("m", "2", "Hi")
     assert request["sampling"] == {"max_tokens": TOKENS, "min_tokens": TOKENS, "temperature": 0, "ignore_eos": True}
+    assert {"max_tokens", "temperature"} <= {*request["parameters"]}
     assert "authorization" not in request["metadata"]
 
 

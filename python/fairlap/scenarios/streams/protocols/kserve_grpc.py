@@ -37,10 +37,10 @@ class KServeByGrpc(Protocol):
             _add(request, "max_tokens", "INT32", shape).int_contents.append(tokens)
             _add(request, "temperature", "FP32", shape).fp32_contents.append(0.0)
             _add(request, "stream", "BOOL", shape).bool_contents.append(True)
-        elif fields == "plain":
+        else:  # as parameters in any case: MLServer skips inputs that a model does not read
             request.parameters["max_tokens"].int64_param = tokens
             request.parameters["temperature"].int64_param = 0
-        else:
+        if fields in ("forced", "counted"):
             self._add_sampling(request, tokens, is_forced=fields == "forced")
         found: bytes = request.SerializeToString()
         return found
