@@ -277,12 +277,12 @@ def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
     honest = servers.enter_context(GrpcStreamingServer())
     faults = "UNAVAILABLE,INTERNAL,rubbish,cut,unfinished,silent"
     other = servers.enter_context(GrpcStreamingServer(fault=faults, fault_from=30, fault_every=2))
-    found = raced(prompts, other, honest, timeout="1s", trial=0.2)  # type: ignore[arg-type]
-    counts = counts_of(found, other)  # type: ignore[arg-type]
+    found = raced(prompts, other, honest, timeout="1s", trial=0.2)
+    counts = counts_of(found, other)
     assert {*counts.failed} == {f"E_STREAM_{kind}" for kind in ("BUSY", "STATUS", "EVENT", "CUT", "TIMEOUT")}
     assert sum(counts.failed.values()) == counts.requests - counts.answered
-    assert codes(row_of(found, other)) >= {"E_DROPPED_REQUESTS"}  # type: ignore[arg-type]
-    of_honest = counts_of(found, honest)  # type: ignore[arg-type]
+    assert codes(row_of(found, other)) >= {"E_DROPPED_REQUESTS"}
+    of_honest = counts_of(found, honest)
     assert of_honest.answered == of_honest.requests > 0
 
 
@@ -292,7 +292,7 @@ def test_inputs_that_a_server_refuses_are_left_out(
 ) -> None:
     without_client_floor(monkeypatch)
     server = servers.enter_context(GrpcStreamingServer(like=like, refused=("sampling_parameters",), counts=False))
-    row = row_of(raced_by_name(prompts, server.at(), rate=100.0), server)  # type: ignore[arg-type]
+    row = row_of(raced_by_name(prompts, server.at(), rate=100.0), server)
     assert (row.outcome, row.settings["length"], row.settings["tokens counted by"]) == (
         "finished",
         "not forced",
@@ -305,7 +305,7 @@ def test_inputs_that_a_server_refuses_are_left_out(
 def test_what_the_client_adds_by_grpc_is_measured_by_grpc(prompts: Path, servers: ExitStack) -> None:
     server = servers.enter_context(GrpcStreamingServer(first_ms=10.0, each_ms=0.5))
     found = raced_by_name(prompts, server.at(), rate=50.0)
-    [shown] = shown_by(found, server)  # type: ignore[arg-type]
+    [shown] = shown_by(found, server)
     floor = shown.client_floor
     assert floor is not None
     assert 20 <= floor.answered == floor.requests <= 100
