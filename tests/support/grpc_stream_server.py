@@ -129,7 +129,7 @@ class GrpcStreamingServer:
             due_s = began_s + (self.behaviour.first_ms + self.behaviour.each_ms * place) / 1e3
             await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
             truth.tokens_ns.append(now_ns())
-            text = "x" * 10**7 if fault == "ten megabytes" else f" w{(seed + 7 * place) % 999_983}"
+            text = "x" * 2 * 10**6 if fault == "two megabytes" else f" w{(seed + 7 * place) % 999_983}"
             yield b"\xff\xff" if fault == "rubbish" else self._piece(text, is_last=False)
         if fault == "cut":
             await asyncio.sleep(0.01)

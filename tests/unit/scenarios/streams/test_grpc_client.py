@@ -89,7 +89,7 @@ FAULTS = {
     "NOT_FOUND": ("E_STREAM_STATUS", "NOT_FOUND"),
     "error": ("E_STREAM_EVENT", "out of memory"),
     "rubbish": ("E_STREAM_EVENT", ""),
-    "ten megabytes": ("E_STREAM_EVENT", "1,048,576"),
+    "two megabytes": ("E_STREAM_EVENT", "1,048,576"),
     "cut": ("E_STREAM_CUT", "after 4 messages"),
     "gone": ("E_STREAM_CUT", "after 4 messages"),
     "unfinished": ("E_STREAM_CUT", "4 events"),
@@ -102,14 +102,15 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_way_to_go_wrong_has_a_code_and_one_line(fault: str) -> None:
     code, shown = FAULTS[fault]
+    timeout = "300ms" if code == "E_STREAM_TIMEOUT" else "10s"
     with GrpcStreamingServer(fault=fault) as server:
-        failure = asked(server, ":timeout=300ms").failure
+        failure = asked(server, f":timeout={timeout}").failure
     assert failure is not None
     assert (failure.code, failure.text.isprintable(), len(failure.text) < 330) == (code, True, True)
     assert shown in failure.text
 
 
-@pytest.mark.parametrize("fault", ["UNAVAILABLE", "cut", "ten megabytes", "tokens for ever"])
+@pytest.mark.parametrize("fault", ["UNAVAILABLE", "cut", "two megabytes", "tokens for ever"])
 def test_the_next_request_is_answered(fault: str) -> None:
     with GrpcStreamingServer(fault=fault, fault_every=2) as server:
         assert asked(server, times=2).failure is None
@@ -238,23 +239,20 @@ def servers() -> Iterator[ExitStack]:
         yield stack
 
 
-def test_times_are_those_that_the_server_wrote_down(
-    prompts: Path, servers: ExitStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_client_floor(monkeypatch)
-    server = servers.enter_context(GrpcStreamingServer(first_ms=20.0, each_ms=3.0))
-    found = raced_by_name(prompts, server.at(), rate=20.0, trial=0.5)
-    row = row_of(found, server)
-    loaded = server.truths[-20:]
-    first_ms = np.median([each.tokens_ns[0] - each.came_ns for each in loaded]) / 1e6
-    whole_ms = np.median([each.tokens_ns[-1] - each.came_ns for each in loaded]) / 1e6
-    assert row.time_to_first_token_ns is not None
-    assert row.latency_p50_ns is not None
-    assert 0 < row.time_to_first_token_ns.value / 1e6 - first_ms < 10
-    assert 0 < row.latency_p50_ns.value / 1e6 - whole_ms < 10
-    assert row.settings["api"] == "kserve-grpc"
-    assert row.settings["length"] == "forced"
-    assert row.settings["certificates"] == "none, by grpc"
+def test_each_token_is_stamped_soon_after_the_server_wrote_it() -> None:
+    """The quickest quarter of tokens: others wait for a core where other programs use it."""
+    with GrpcStreamingServer(first_ms=10.0, each_ms=3.0) as server:
+        named = stream_server(contestant_named(server.at()), chat=False, remote=False)
+        client = GrpcStreamClient(named, Certificates().context(), TOKENS)
+        assert client.connect()
+        body = named.body(Prompt(prompt="Hi"), TOKENS, "forced")
+        answers = [answer_in(client.ask(body), named) for _ in range(10)]
+        client.close()
+        wrote_ns = np.array([each.tokens_ns for each in server.truths])
+    late_ns = np.array([each.came_ns for each in answers]) - wrote_ns
+    assert late_ns.shape == (10, TOKENS)
+    assert late_ns.min() > 0
+    assert np.quantile(late_ns, 0.25) < 2e6
 
 
 def test_a_server_by_grpc_races_one_by_http_and_gets_the_same_prompts(
@@ -262,12 +260,15 @@ def test_a_server_by_grpc_races_one_by_http_and_gets_the_same_prompts(
 ) -> None:
     without_client_floor(monkeypatch)
     fast = servers.enter_context(GrpcStreamingServer(first_ms=4.0))
-    slow = servers.enter_context(StreamingServer(first_ms=80.0))
-    found = raced_by_name(prompts, slow.at(), fast.at(), blocks=6, rate=100.0)
+    slow = servers.enter_context(StreamingServer(first_ms=200.0))
+    found = raced_by_name(prompts, slow.at(), fast.at(), blocks=6, rate=50.0, trial=0.4)
     assert [row.contestant for row in found.rows] == [fast.at(), slow.at()]
     assert found.rows[1].verdict == "slower"
-    by_http = sorted(body["prompt"] for _, _, body in slow.requests[-20:])
-    assert sorted(each["text"] for each in fast.requests[-20:]) == by_http
+    settings = found.rows[0].settings
+    assert [settings[name] for name in ("api", "length", "certificates")] == ["kserve-grpc", "forced", "none, by grpc"]
+    [count] = {counts_of(found, server).requests for server in (fast, slow)}
+    by_http = sorted(body["prompt"] for _, _, body in slow.requests[-count:])
+    assert sorted(each["text"] for each in fast.requests[-count:]) == by_http
 
 
 def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
