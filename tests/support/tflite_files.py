@@ -24,7 +24,7 @@ def weights(stored: Stored = "float32") -> dict[str, np.ndarray]:
     return {name: array.astype(kind).astype(np.float32) for name, array in found.items()}
 
 
-class _Graph:
+class GraphWriter:
     """A file that is written from the first operator to the last."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ def dense(
     stored: Stored = "float32",
 ) -> Path:
     """``x`` of (batch, 8) times a matrix, plus a bias, through tanh or another: ``y`` of (batch, 4)."""
-    file = _Graph()
+    file = GraphWriter()
     schema, model, graph = file.schema, file.model, file.graph
     x, hidden, y = (
         file.tensor(name, (1, size)) for name, size in (("main_x:0", WIDTH), ("hidden", CLASSES), ("main_y:0", CLASSES))
@@ -140,7 +140,7 @@ def one_operator(
     **options: Any,
 ) -> Path:
     """Of inputs ``x0``, ``x1``, ..., by their sizes, after a type that is not float32, and of constants."""
-    file = _Graph()
+    file = GraphWriter()
     places = []
     for number, each in enumerate(given):
         if isinstance(each, np.ndarray):
