@@ -63,7 +63,7 @@ def one_operator_in_steps(
             file.graph.inputs.append(places[-1])
     results = result if isinstance(result, list) else [result]
     made = [
-        any_tensor(file, f"y{number}", each) if isinstance(each, InSteps) else file.tensor("y", each, result_type)
+        any_tensor(file, f"y{number}", each) if isinstance(each, InSteps) else file.tensor(f"y{number}", each, result_type)
         for number, each in enumerate(results)
     ]
     file.operator(kind, places, made[0], **options)

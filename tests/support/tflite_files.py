@@ -30,9 +30,15 @@ class GraphWriter:
     def __init__(self) -> None:
         from ai_edge_litert import schema_py_generated as schema
 
-        self.schema, self.model, self.graph = schema, schema.ModelT(), schema.SubGraphT()
+        self.schema, self.model = schema, schema.ModelT()
         self.model.version, self.model.buffers, self.model.operatorCodes = 3, [schema.BufferT()], []
-        self.model.subgraphs = [self.graph]
+        self.model.subgraphs = []
+        self.begin_graph()
+
+    def begin_graph(self) -> None:
+        """Write what follows into a further graph, which a loop or a branch of the first one runs."""
+        self.graph = self.schema.SubGraphT()
+        self.model.subgraphs.append(self.graph)
         self.graph.tensors, self.graph.operators, self.graph.inputs = [], [], []
 
     def tensor(self, name: str, shape: Sequence[int], kind: str = "float32", data: np.ndarray | None = None) -> int:

@@ -5,6 +5,7 @@ Those round in fixed-point numbers, so results may be a step off; how many are i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 from fairlap.models.sources.litert_files.agreement import Distance, distances, require_agreement
 from fairlap.models.sources.litert_files.kernels import Kernels, kernels_for
-from fairlap.models.sources.litert_files.onnx_graph import Untranslated
-from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model
-from fairlap.models.sources.litert_files.step_rules import kinds_in_steps
+from fairlap.models.sources.litert_files.onnx_graph import OnnxGraph, Untranslated
+from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model, read_by
+from fairlap.models.sources.litert_files.step_rules import keeps_steps, kinds_in_steps
+from fairlap.models.sources.litert_files.steps import Steps
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from quantized_tflite_files import InSteps, one_operator_in_steps
 
@@ -101,13 +103,14 @@ CASES: list[tuple[str, list[Any], Any, dict[str, Any], float]] = [
     ("ELU", [InSteps((40, 50), 0.02, 3)], InSteps((40, 50), 0.02, -50), {}, 0.9),
     ("LEAKY_RELU", [X], InSteps((40, 50), 0.03, -40), {"of": "LeakyRelu", "alpha": 0.3}, 0.85),
     ("PRELU", [IMAGE, InSteps(weights(1, 1, 4), 0.01)], image(9, 8, 4, 0.03, -20), {}, 0.9),
-    *((name, [X], InSteps((40, 50), 0.03, -40), {}, 0.9) for name in ("RELU", "RELU6", "RELU_N1_TO_1")),
+    *((name, [X], InSteps((40, 50), 0.03, -40), {}, 0.9) for name in ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")),
     ("EXP", [InSteps((40, 50), 0.01, 3)], InSteps((40, 50), 0.02, -128), {}, 0.9),
     ("LOG", [InSteps((40, 50), 0.01, -128)], InSteps((40, 50), 0.03, 80), {}, 0.9),
     ("ABS", [X], InSteps((40, 50), 0.05, -128), {}, 0.9),
     ("RSQRT", [InSteps((40, 50), 0.01, -128)], InSteps((40, 50), 0.05, -128), {}, 0.9),
     ("MEAN", [IMAGE, whole(1, 2)], InSteps((2, 4), 0.004, 2), {"of": "Reducer"}, 0.8),
     ("SUM", [IMAGE, whole(1)], InSteps((2, 8, 4), 0.4, 2), {"of": "Reducer"}, 0.9),
+    ("REDUCE_PROD", [InSteps((20, 3), 0.02, 4), whole(1)], InSteps((20,), 0.03, 2), {"of": "Reducer"}, 0.8),
     ("REDUCE_MAX", [IMAGE, whole(1)], like(IMAGE, 2, 8, 4), {"of": "Reducer"}, 1),
     ("REDUCE_MIN", [IMAGE, whole(1)], like(IMAGE, 2, 8, 4), {"of": "Reducer"}, 1),
     ("MAX_POOL_2D", [IMAGE], like(IMAGE, 2, 5, 4, 4), {"of": "Pool2D", **SAME, **TWO, **WINDOW}, 1),
@@ -189,3 +192,60 @@ def test_an_operator_in_steps_answers_as_litert_does(
         off = each.off > 0 if each.in_steps else each.off > 1e-6
         assert off.size > 0
         assert np.mean(off) <= 1 - same
+
+
+def test_every_operator_in_steps_is_tried() -> None:
+    """That of a recurrence in another file."""
+    assert {case[0] for case in CASES} == kinds_in_steps() - {"UNIDIRECTIONAL_SEQUENCE_LSTM"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "result", "options"),
+    [
+        ("SIN", [X], like(X), {}),
+        ("RESHAPE", [X, whole(20, 100)], InSteps((20, 100), 0.05, 7), {}),
+        ("MAXIMUM", [X, InSteps((40, 50), 0.05, 7)], like(X), {}),
+        ("CAST", [X], (40, 50), {"of": "Cast"}),
+        ("MUL", [X, (40, 50)], like(X), {"of": "Mul"}),
+        ("TRANSPOSE_CONV", [whole(2, 18, 16, 5), InSteps(weights(5, 3, 3, 4), scales(5)), (2, 9, 8, 4)], (2, 18, 16, 5),
+         {"of": "TransposeConv", **SAME, **TWO}),
+        ("SPLIT", [np.array(1, np.int32), X], [like(X, 40, 25), (40, 25)], {"of": "Split", "numSplits": 2}),
+    ],
+    ids=["no kernel", "other steps", "other steps of a side", "not a number", "real and not", "no dynamic steps",
+         "results of two types"],
+)  # fmt: skip
+def test_what_litert_does_not_compute_in_steps_is_named(
+    tmp_path: Path, kind: str, given: list[Any], result: Any, options: dict[str, Any]
+) -> None:
+    file = one_operator_in_steps(tmp_path / "m.tflite", kind, given, result, **options)
+    main = TfliteGraph(file.read_bytes()).main
+    (operator,) = main.operators()
+    with pytest.raises(Untranslated, match=kind):
+        keeps_steps(operator, main, read_by(operator))
+
+
+def test_an_activation_that_kernels_lack_is_named(tmp_path: Path) -> None:
+    options = {"of": "Mul", "fusedActivationFunction": 4}
+    file = one_operator_in_steps(tmp_path / "m.tflite", "MUL", [X, like(X)], like(X), **options)
+    with pytest.raises(Untranslated, match="activation 4"):
+        onnx_model(TfliteGraph(file.read_bytes()))
+
+
+def _without_zero_point(steps: Steps) -> Steps:
+    return Steps(steps.dtype, steps.scales, np.zeros_like(steps.zeros), steps.axis)
+
+
+def _with_the_first_scale(steps: Steps) -> Steps:
+    return Steps(steps.dtype, np.full_like(steps.scales, steps.scales[0]), steps.zeros, steps.axis)
+
+
+@pytest.mark.parametrize("mistake", [_without_zero_point, _with_the_first_scale])
+def test_a_translation_with_a_mistake_does_not_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: Callable[[Steps], Steps]
+) -> None:
+    kind, given, result, options, _ = CASES[0]
+    graph = TfliteGraph(one_operator_in_steps(tmp_path / "m.tflite", kind, given, result, **options).read_bytes())
+    real = OnnxGraph.real
+    monkeypatch.setattr(OnnxGraph, "real", lambda onnx, value, steps: real(onnx, value, mistake(steps)))
+    with pytest.raises(Untranslated, match=kind):
+        require_agreement(compared(graph, tmp_path))
