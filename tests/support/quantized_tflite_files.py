@@ -35,7 +35,7 @@ def _tensor(file: GraphWriter, name: str, value: InSteps) -> int:
 
 
 def any_tensor(file: GraphWriter, name: str, value: Any) -> int:
-    """A value in steps, an array that the file holds, or the sizes of a float32 value."""
+    """Add a value in steps, an array that the file holds, or the sizes of a float32 value."""
     if isinstance(value, InSteps):
         return _tensor(file, name, value)
     if isinstance(value, np.ndarray):
@@ -63,7 +63,9 @@ def one_operator_in_steps(
             file.graph.inputs.append(places[-1])
     results = result if isinstance(result, list) else [result]
     made = [
-        any_tensor(file, f"y{number}", each) if isinstance(each, InSteps) else file.tensor(f"y{number}", each, result_type)
+        any_tensor(file, f"y{number}", each)
+        if isinstance(each, InSteps)
+        else file.tensor(f"y{number}", each, result_type)
         for number, each in enumerate(results)
     ]
     file.operator(kind, places, made[0], **options)

@@ -102,7 +102,7 @@ def rnn(path: Path, activation: int, steps: int = 5) -> Path:
 
 
 def counted_loop(path: Path, trips: int, inside: str = "TANH") -> Path:
-    """``x`` plus 0.1, through an operator, so many times."""
+    """Write ``x`` plus 0.1, through an operator, so many times."""
     file = GraphWriter()
     start, x = file.tensor("start", (), "int32", np.array(0, np.int32)), file.tensor("x", (2, 4))
     results = [file.tensor("last", (), "int32"), file.tensor("y", (2, 4))]
@@ -129,7 +129,7 @@ def counted_loop(path: Path, trips: int, inside: str = "TANH") -> Path:
 
 
 def two_branches(path: Path) -> Path:
-    """The hyperbolic tangent of ``x`` where a condition is true, else the exponential."""
+    """Write the hyperbolic tangent of ``x`` where a condition is true, else the exponential."""
     file = GraphWriter()
     condition, x = file.tensor("condition", (), "bool"), file.tensor("x", (2, 4))
     y = file.tensor("y", (2, 4))

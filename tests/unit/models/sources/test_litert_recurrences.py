@@ -21,7 +21,7 @@ pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 
 
 def compared(graph: TfliteGraph, inputs: dict[str, np.ndarray], scratch: Path) -> tuple[np.ndarray, np.ndarray]:
-    """What LiteRT's kernels answer, and what the graph in ONNX does in float64."""
+    """Compute what LiteRT's kernels answer, and what the graph in ONNX does in float64."""
     kernels = Kernels(graph, {name: array.dtype.name for name, array in inputs.items()})
     (own,) = kernels(graph.weights(), inputs).values()
     (scratch / "m.onnx").write_bytes(onnx_model(graph).SerializeToString())

@@ -100,7 +100,7 @@ class TfliteFile(SourceKind):
         found = add(found, wide, kernels, given, source, folder)
         natives = {
             "litert": Route(native, precisions=("fp32",)),
-            "openvino": _openvino(native, file, graph, shapes),
+            "openvino": msgspec.structs.replace(_openvino(native, file, graph, shapes), precisions=found.precisions),
         }
         return replace(found, routes={**found.routes, **natives}, own_types=(*own_types, *found.own_types))
 

@@ -22,8 +22,9 @@ from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 
 _FILE = "operators.onnx"
 _NEARLY_ALL = 0.99  # of the results of an operator are as near as this:
-_NEAR, _FAR = 1, 4  # steps; all are nearer than the second
-_NEAR_OF_REAL, _FAR_OF_REAL = 1e-4, 1e-2  # of the largest number; values near to an edge may take other dynamic steps
+_STEPS_OF_8_BITS = (1, 4)  # and all are nearer than the second
+_STEPS_OF_16_BITS = (16, 64)  # of which LiteRT's softmax was off by up to 11
+_OF_THE_LARGEST = (1e-4, 1e-2)  # of real numbers; values near to an edge may take other dynamic steps
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,18 @@ class Distance:
     """How far results of one operator are from LiteRT's: in steps, or as shares of its largest number."""
 
     kind: str
-    in_steps: bool
+    dtype: str  # of its results
     off: Array
 
     @property
+    def in_steps(self) -> bool:
+        return self.dtype in IN_STEPS
+
+    @property
     def is_small(self) -> bool:
-        near, far = (_NEAR, _FAR) if self.in_steps else (_NEAR_OF_REAL, _FAR_OF_REAL)
+        near, far = _OF_THE_LARGEST
+        if self.in_steps:
+            near, far = _STEPS_OF_16_BITS if self.dtype == "int16" else _STEPS_OF_8_BITS
         return bool((self.off <= far).all() and np.mean(self.off <= near) >= _NEARLY_ALL) if self.off.size else True
 
     def __str__(self) -> str:
@@ -96,9 +103,7 @@ def _distance(kind: str, dtype: str, found: Any, own: Array) -> Distance:
         raise Untranslated(f"{kind} is {list(found.shape)} in ONNX and {list(own.shape)} in LiteRT")
     exact = own.astype(np.float64)
     off = np.abs(np.asarray(found).astype(np.float64) - exact).reshape(-1)
-    if dtype in IN_STEPS:
-        return Distance(kind, True, off)
-    return Distance(kind, False, off / (np.abs(exact).max(initial=0.0) or 1.0))
+    return Distance(kind, dtype, off if dtype in IN_STEPS else off / (np.abs(exact).max(initial=0.0) or 1.0))
 
 
 def why_other_answers(translated: Arrays, own: Arrays, agrees: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlap.models.sources.litert_files.dynamic_steps import in_dynamic_steps
 from fairlap.models.sources.litert_files.onnx_graph import Untranslated
 from fairlap.models.sources.litert_files.operation import (
     Operation,
@@ -13,7 +14,6 @@ from fairlap.models.sources.litert_files.operation import (
     product_steps,
     whole_numbers,
 )
-from fairlap.models.sources.litert_files.dynamic_steps import in_dynamic_steps
 
 _SAME = 0  # Padding; the other one is VALID
 _TO_CHANNELS_FIRST, _TO_CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)

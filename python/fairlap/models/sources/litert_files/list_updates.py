@@ -1,6 +1,7 @@
-"""Lists of tensors in loops, which TensorFlow's converter joins anew in each trip: what is before a row, the new row,
-and what is after it. The sizes of these parts change from trip to trip, those of the list do not. So the three are one
-operator here, which sets a row.
+"""Lists of tensors in loops, in which TensorFlow's converter sets a row by joining three parts.
+
+These are what is before the row, the new row, and what is after it. Their sizes change from trip to trip, those of the
+list do not. So they are one operator here, which sets a row.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ def set_row(op: Operation) -> str:
 
 
 def _updated(part: Part, join: Operator, makers: Mapping[int, Operator]) -> Operator | None:
-    if join.kind != "CONCATENATION" or len(join.inputs) != 3 or join.options.axis or join.options.fusedActivationFunction:
+    if (
+        join.kind != "CONCATENATION"
+        or len(join.inputs) != 3
+        or join.options.axis
+        or join.options.fusedActivationFunction
+    ):
         return None
     before, row, after = (makers.get(place) for place in join.inputs)
     if before is None or row is None or after is None or {before.kind, after.kind} != {"SLICE"}:
@@ -53,7 +59,12 @@ def _updated(part: Part, join: Operator, makers: Mapping[int, Operator]) -> Oper
 def _number_in(part: Part, place: int, rest: int, makers: Mapping[int, Operator]) -> int | None:
     """Find the number that goes before others, all of which are ``rest``, in a list of sizes or of places."""
     join = makers.get(place)
-    if join is None or join.kind != "CONCATENATION" or len(join.inputs) != 2 or not _are_all(part, join.inputs[1], rest):
+    if (
+        join is None
+        or join.kind != "CONCATENATION"
+        or len(join.inputs) != 2
+        or not _are_all(part, join.inputs[1], rest)
+    ):
         return None
     first = makers.get(join.inputs[0])
     return first.inputs[0] if first is not None and first.kind == "RESHAPE" else None

@@ -80,8 +80,8 @@ class Translator:
     def translate(self, part: Part, outputs: Sequence[int], names: dict[int, str], onnx: OnnxGraph) -> None:
         """Add what the outputs depend on to the names, which has those of the inputs."""
         for operator in needed(part, outputs):
-            for place, name in zip(operator.results, self.translated(part, operator, names, onnx), strict=True):
-                names[place] = name
+            found = self.translated(part, operator, names, onnx)
+            names.update(zip(operator.results, found, strict=True))
         for place in outputs:
             if place not in names and (held := part.constant(place)) is not None:
                 names[place] = onnx.hold(held, part.name_of(place))
@@ -91,9 +91,7 @@ class Translator:
     def translated(self, part: Part, operator: Operator, names: Mapping[int, str], onnx: OnnxGraph) -> list[str]:
         """Write one operator, and name its results."""
         read = read_by(operator)
-        op = Operation(
-            operator, part, self._shapes[part.number], names, onnx, self, keeps_steps(operator, part, read)
-        )
+        op = Operation(operator, part, self._shapes[part.number], names, onnx, self, keeps_steps(operator, part, read))
         try:
             found = TRANSLATIONS[operator.kind](op)
         except (AttributeError, IndexError, TypeError, ValueError) as error:  # of what LiteRT does not verify

@@ -136,9 +136,7 @@ class Operation:
         steps = None if self.keeps_steps else self.part.steps_of(result)
         return value if steps is None or value in self.onnx.in_steps else self.onnx.rounded(value, steps)
 
-    def moved_result(
-        self, value: str, order: Sequence[int] | None = None, shape: Sequence[int] | None = None
-    ) -> str:
+    def moved_result(self, value: str, order: Sequence[int] | None = None, shape: Sequence[int] | None = None) -> str:
         """Round the result, and then bring its axes into this order, or it into this shape."""
         rounded = self.rounded(value, self.result)
         found = self._moved(rounded, order, shape)
@@ -198,7 +196,6 @@ def elementwise(operation: Operation, kind: str, value: str) -> str:
     if kind == "SQUARE":
         return operation.node("Mul", [value, value])
     return operation.node(ONE_VALUE[kind], [value])
-
 
 
 def product_steps(operation: Operation, place: int = 0) -> Steps | None:

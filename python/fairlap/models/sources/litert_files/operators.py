@@ -57,7 +57,7 @@ def _squared_difference(op: Operation) -> str:
 def _fully_connected(op: Operation) -> str:
     if op.options.weightsFormat:
         raise Untranslated("FULLY_CONNECTED with shuffled weights")
-    outputs, width = map(int, op.constant(1).shape)
+    width = int(op.constant(1).shape[1])
     are_rows = len(op.shape(0)) == 2 and op.shape(0)[1] == width
     rows = op.given(0) if are_rows else op.given(0, shape=(-1, width))
     if op.steps(0) is None and op.is_in_steps(1):
@@ -112,7 +112,7 @@ def _stacked(op: Operation) -> str:
 
 def _split(op: Operation) -> list[str]:
     """Into equal parts, or into parts of these sizes."""
-    value, axis = ((0, 2) if op.kind == "SPLIT_V" else (1, 0))
+    value, axis = (0, 2) if op.kind == "SPLIT_V" else (1, 0)
     at = int(op.constant(axis).reshape(())) % len(op.shape(value))
     return _parts(op, op.given(value), at, [op.shapes[each][at] for each in op.operator.results])
 

@@ -39,7 +39,7 @@ def keeps_steps(operator: Operator, part: Part, read: Sequence[int]) -> bool:
     given = [steps for place in read if (steps := part.steps_of(place)) and steps.dtype in IN_STEPS]
     made = [steps for place in operator.results if (steps := part.steps_of(place))]
     kind = operator.kind
-    if not given and not made or kind in _HAVE_PARTS_IN_STEPS:
+    if (not given and not made) or kind in _HAVE_PARTS_IN_STEPS:
         return False
     same = len(made) == len(operator.results) and all(each.same_as(made[0]) for each in (*given, *made))
     if kind in _MOVE or (kind == "CONCATENATION" and same and not operator.options.fusedActivationFunction):

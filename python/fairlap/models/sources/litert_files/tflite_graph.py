@@ -216,4 +216,3 @@ class TfliteGraph:
             shape = () if tensor.shape is None else tuple(int(size) for size in tensor.shape)
             found[name] = (self._model.buffers[tensor.buffer], shape)
         return found
-
