@@ -16,6 +16,7 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.arrays import Arrays
+from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.given_data.reading import inputs_of
@@ -151,7 +152,7 @@ def _with_reference_in_steps(
         _require_double(translated)
     except ModuleNotFoundError as error:
         raise SourceError(f"a quantized LiteRT file is read with the package {error.name}; install it") from None
-    except Untranslated as error:
+    except (Untranslated, OperatorsUnsupported) as error:
         raise SourceError(f"{source.text} is quantized, and its answers cannot be checked: {error}") from None
     right = translated.right_answers
     if right is not None:

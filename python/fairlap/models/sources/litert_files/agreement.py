@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.arrays import Arrays
+from fairlap.models.onnx_import.subgraphs import names_read_by
 from fairlap.models.sources.imported import imported_reference
 from fairlap.models.sources.litert_files.onnx_graph import OnnxGraph, Untranslated
 from fairlap.models.sources.litert_files.onnx_of_litert import Translator, model_of, needed, read_by
@@ -66,17 +67,20 @@ def distances(graph: TfliteGraph, values: Mapping[int, Array], scratch: Path) ->
     """Compare each operator of the main graph. ``values`` are what LiteRT computed, by place."""
     translator, main = Translator(graph), graph.main
     places = [main.place_of(tensor) for tensor in graph.outputs.values()]
-    onnx, names, results = OnnxGraph(), {}, {}
-    names.update({main.place_of(tensor): f"value {name}" for name, tensor in graph.inputs.items()})
-    operators = needed(main, places)
+    operators, results = needed(main, places), {}
+    made = [place for operator in operators for place in operator.results]
+    names = {main.place_of(tensor): f"input {name}" for name, tensor in graph.inputs.items()}
+    onnx = OnnxGraph({*names.values(), *(f"{each} {place}" for each in ("given", "result") for place in made)})
     wanted = {*places, *(place for operator in operators for place in read_by(operator))}
     for operator in operators:
         found = translator.translated(main, operator, names, onnx)
         for place, name in zip(operator.results, found, strict=True):
             results[place] = onnx.node("Identity", [name], [f"result {place}"])
             names[place] = f"given {place}"
-    read = {name for node in onnx.nodes for name in node.input}
+    read = {name for node in onnx.nodes for name in names_read_by(node)}
     given = {place: name for place, name in names.items() if name in read}
+    if missing := [place for place in (*given, *wanted.intersection(results)) if place not in values]:
+        raise Untranslated(f"LiteRT does not keep {main.name_of(missing[0])}")
     model = model_of(
         onnx,
         {name: translator.kind(main, place) for place, name in given.items()},

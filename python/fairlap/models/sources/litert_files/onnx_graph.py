@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,20 +22,27 @@ class OnnxGraph:
     which are made where they are needed, and their results are rounded to steps again.
     """
 
-    def __init__(self, outside: OnnxGraph | None = None) -> None:
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        """``taken`` are names of inputs and outputs."""
         self.nodes: list[Any] = []
-        self.initializers: dict[str, Array] = {} if outside is None else outside.initializers
-        self.in_steps: set[str] = set() if outside is None else outside.in_steps  # names of whole numbers
-        self._count: list[int] = [0] if outside is None else outside._count
+        self.initializers: dict[str, Array] = {}
+        self.in_steps: set[str] = set()  # names of whole numbers
+        self._taken = set(taken)
+        self._numbers = count(1)
         self._real: dict[str, str] = {}
 
     def inside(self) -> OnnxGraph:
         """Begin the graph of a loop or a branch, which sees what is outside."""
-        return OnnxGraph(self)
+        found = OnnxGraph()
+        found.initializers, found.in_steps = self.initializers, self.in_steps
+        found._taken, found._numbers = self._taken, self._numbers
+        return found
 
     def fresh(self) -> str:
-        self._count[0] += 1
-        return f"value {self._count[0]}"
+        names = (f"value {number}" for number in self._numbers)
+        name = next(each for each in names if each not in self._taken and each not in self.initializers)
+        self._taken.add(name)
+        return name
 
     def node(self, kind: str, inputs: Sequence[str], outputs: Sequence[str] = (), **attributes: Any) -> str:
         """Add a node that gives one value, unless ``outputs`` names others, and return the name of the first."""
@@ -48,7 +56,7 @@ class OnnxGraph:
     def hold(self, array: Array, name: str) -> str:
         """Hold a constant once, under its name or, where another one has that, the name with a number."""
         number, own = 1, name
-        while own in self.initializers and not _are_same(self.initializers[own], array):
+        while own in self._taken or (own in self.initializers and not _are_same(self.initializers[own], array)):
             number, own = number + 1, f"{name}#{number}"
         self.initializers[own] = np.ascontiguousarray(array).reshape(array.shape)
         return own

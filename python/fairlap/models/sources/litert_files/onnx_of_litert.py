@@ -32,7 +32,7 @@ def onnx_model(graph: TfliteGraph) -> Any:
         raise Untranslated("an input and an output have one name")
     names = {main.place_of(tensor): name for name, tensor in graph.inputs.items()}
     places = {name: main.place_of(tensor) for name, tensor in graph.outputs.items()}
-    onnx = OnnxGraph()
+    onnx = OnnxGraph({*graph.inputs, *graph.outputs})
     translator.translate(main, list(places.values()), names, onnx)
     for name, place in places.items():
         onnx.node("Identity", [names[place]], [name])
