@@ -1,6 +1,6 @@
 """Recurrent layers: UNIDIRECTIONAL_SEQUENCE_LSTM and UNIDIRECTIONAL_SEQUENCE_RNN.
 
-LiteRT keeps their states from call to call, until it is told to forget them. A model's answer is that of its inputs, so
+LiteRT keeps their states from call to call, until they are reset. A model's answer is that of its inputs, so
 here they begin as zeros.
 """
 
