@@ -33,7 +33,10 @@ from fairlap.scenarios.process_result import AnswerError
 GRADIENT = "grad/"
 PEER_GRADIENT = "gradient compared with"
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "tf32": 2.5e-2, "fp16": 2.5e-2, "autocast": 1e-1, "bf16": 1e-1}
-_PRECISIONS: Mapping[str, Precision] = {"float16": "fp16", "bfloat16": "bf16"}  # of types of a user's file
+_PRECISIONS: Mapping[str, Precision] = {
+    "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8", "int16": "int8",
+}  # fmt: skip
+"""Of types of a user's file."""
 _STEPS = frozenset(("int8", "uint8"))
 _SATURATES = ". On CPUs without VNNI products of signed and unsigned bytes saturate: quantize with reduce_range=True"
 _NEARLY_ONE = 0.99995  # a cosine that would be shown as 1
