@@ -26,10 +26,12 @@ from fairlap.cli import cli
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
 SLOW = {  # their examples race frameworks
+    "docs/how-to/check-numerical-stability.md",
     "docs/how-to/choose-a-model.md",
     "docs/how-to/differentiate-functions.md",
     "docs/how-to/compare-scores-by-group.md",
     "docs/how-to/race-input-pipelines.md",
+    "docs/how-to/race-scientific-operations.md",
     "docs/how-to/solve-differential-equations.md",
     "docs/tutorials/race-your-own-model.md",
     "docs/tutorials/train-to-a-score.md",

@@ -104,7 +104,7 @@ def route_at(package: str, framework: str) -> str:
 def why_not_at(package: str, framework: str, implementation: str) -> str:
     """Why a framework cannot run the model, as far as the model knows; empty where it can."""
     operation = _operation_in(package)
-    return import_module(_OPERATIONS).why_not(operation, framework, implementation) if operation else ""
+    return import_module(operation.implemented_in).why_not(operation, framework, implementation) if operation else ""
 
 
 def reference_at(package: str) -> Any:
@@ -119,7 +119,7 @@ def _code_of(package: str, module: str) -> Any:
     serves, or its ``Implementation`` of this spec.
     """
     if operation := _operation_in(package):
-        return import_module(f"{_OPERATIONS}.{module}").Implementation(operation)
+        return import_module(f"{operation.implemented_in}.{module}").Implementation(operation)
     spec = import_module(f"{package}.spec")
     shared: str = getattr(spec, "IMPLEMENTED_IN", package)
     if shared == package or find_spec(f"{package}.{module}") is not None:

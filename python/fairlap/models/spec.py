@@ -56,7 +56,19 @@ class Constant(msgspec.Struct, frozen=True, tag=True):
     value: float
 
 
-Fill = Normal | Uniform | Integers | Constant
+Hardness = Literal[
+    "cancelling", "opposed", "nearly_repeated", "hilbert", "graded", "subnormal", "specials", "definite", "symmetric"
+]
+
+
+class Made(msgspec.Struct, frozen=True, tag=True):
+    """Drawn so that rounding matters, or so that an algorithm may be applied; see ``fairlap.models.made_arrays``."""
+
+    how: Hardness
+    amount: float = 0.0  # of what makes it hard, such as the power of ten of a condition number
+
+
+Fill = Normal | Uniform | Integers | Constant | Made
 
 
 STANDARD_NORMAL = Normal(1.0)

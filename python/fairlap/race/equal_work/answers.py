@@ -82,15 +82,15 @@ def _error(materials: Materials, name: str, when: str, got: Arrays, expected: np
     if name not in got:
         raise OtherWork(f"its answer lacks {name}", "E_OUTPUT")
     if materials.work.precision == "int8":
-        return _recorded(quantized_errors(name, got[name], expected, materials.usual(name)), when)
+        return recorded(quantized_errors(name, got[name], expected, materials.usual(name)), when)
     return answer_error(name, when, got[name], expected, materials.tolerance(name))
 
 
 def answer_error(name: str, when: str, got: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> AnswerError:
-    return _recorded(output_errors(name, got, expected, tolerance), when)
+    return recorded(output_errors(name, got, expected, tolerance), when)
 
 
-def _recorded(found: OutputError, when: str) -> AnswerError:
+def recorded(found: OutputError, when: str) -> AnswerError:
     name = found.name
     return AnswerError(name, when, found.cosine, found.worst_absolute, found.relative_error, found.right, found.why)
 
