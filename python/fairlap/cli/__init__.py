@@ -34,6 +34,7 @@ _MEASURING = {
     "floor": "Measure timer resolution and overhead.",
     "roofs": "Measure peak arithmetic and bandwidth.",
     "collectives": "Measure all-reduce, all-gather and broadcast beside MPI's.",
+    "mistakes": "Plant users' mistakes in frameworks, and show how they are reported.",
     "watch": "Show power, clocks, memory and throttling, live.",
     "suite": "Run many benchmarks as one, with one error rate and one exit status.",
     "pull-request": "Race a change against its base, and comment on it.",
