@@ -62,6 +62,7 @@ PRINTED = [
     (("floor",), "fairlap.floor/1", {0}),
     (("roofs", "--threads", 1), "fairlap.roofs/1", {0}),
     (("collectives", "--on", "mpi", "--sizes", "4KB,1MB", "--seed", 7), "fairlap.collectives/1", {1}),
+    (("mistakes", "missing_axis", "--on", "numpy"), "fairlap.mistakes/1", {0}),
     (("explain",), "fairlap.codes/1", {0}),
     (("explain", "E_OUTPUT"), "fairlap.code/1", {0}),
     (("runs",), "fairlap.runs/1", {0}),

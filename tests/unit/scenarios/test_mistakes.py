@@ -109,6 +109,12 @@ def test_a_process_that_is_lost_ends_with_its_mistake_and_the_others_have_a_new_
     assert "SIGSEGV" in rows["matrix_product"].message
 
 
+def test_where_an_error_changes_what_the_next_one_says_each_mistake_has_a_process(worker: type[LosingWorker]) -> None:
+    rows = rows_of(run_of("matrix_product", "missing_axis", "reshape_size", on="tensorflow:graph"))
+    assert [row.outcome for row in rows.values()] == ["error"] * 3
+    assert worker.started == 3
+
+
 def test_a_contestant_that_fails_without_a_mistake_has_no_rows(worker: type[LosingWorker]) -> None:
     worker.answers["control"] = MistakeSeen("1.0", raised="ImportError", message="no such symbol")
     run = run_of("matrix_product")

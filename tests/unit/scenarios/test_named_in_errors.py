@@ -48,6 +48,7 @@ def test_shapes_sizes_and_operators_are_found_in_what_frameworks_print(
         ("The size of tensor a (13) must match that of tensor b (19)", ((17, 13), (19,)), 0),  # a size, and no shape
         ("Target 71 is out of bounds.", ("71", "37|36"), 1),
         ("index 71 is out of bounds for axis 0 with size 37", ("71", "37|36"), 2),
+        ("index out of bounds: 0 <= tmp2 < 37L", ("71", "37|36"), 1),
         ("a label of 710 or 3.71 or -371", ("71",), 0),
         ("got torch.FloatTensor instead of Long", ("float|float32", "int|long"), 2),
         ("expected float != double", ("float|float32", "double|float64"), 2),

@@ -64,8 +64,8 @@ def _has_shape(text: str, shape: Shape) -> bool:
 
 
 def _has_word(text: str, word: str) -> bool:
-    if word.isdigit():
-        return re.search(rf"(?<![\w.]){word}(?!\w|\.\d)", text) is not None
+    if word.isdigit():  # or as a literal of C++
+        return re.search(rf"(?<![\w.]){word}L?(?!\w|\.\d)", text) is not None
     return any(_stands_alone(text, *found.span()) for found in re.finditer(re.escape(word), text, re.IGNORECASE))
 
 

@@ -22,6 +22,7 @@ class Way:
     package: str
     given: Callable[[], Any] | None = None
     before_each: Callable[[], None] = lambda: None
+    alone: bool = False  # each mistake in its own process, since an error changes what the next one says
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def version(self) -> str:
@@ -94,8 +95,9 @@ WAYS: Mapping[str, Way] = {
     "jax": Way(("jax",), "jax", _jax_jit),
     "jax:jit=off": Way(("jax",), "jax", _as_it_is),
     "tensorflow": Way(("tensorflow",), "tensorflow", _as_it_is),
-    "tensorflow:graph": Way(("tensorflow",), "tensorflow", _tf_function),
-    "tensorflow:xla": Way(("tensorflow",), "tensorflow", _tf_xla),
+    # TensorFlow 2.21 named lines of functions that no longer existed as the places of nodes in later graphs.
+    "tensorflow:graph": Way(("tensorflow",), "tensorflow", _tf_function, alone=True),
+    "tensorflow:xla": Way(("tensorflow",), "tensorflow", _tf_xla, alone=True),
     "keras": _keras("tensorflow"),
     "keras:backend=jax": _keras("jax"),
     "keras:backend=torch": _keras("torch"),

@@ -102,7 +102,7 @@ def _one_block(runner: Runner, block: int, found: MistakesRun) -> None:
 
 
 def _one_process(runner: Runner, block: int, found: MistakesRun, names: Sequence[str]) -> Iterator[Planted]:
-    """Go on until the process is lost; what is left then is for the next one."""
+    """Go on until the process is lost, or its only mistake was seen; what is left then is for the next one."""
     contestant, plan = runner.name.text, found.plan
     way = found.ways[contestant]
     environment = {**own_environment(), **runner.environment, **WAYS[way].environment}
@@ -122,7 +122,7 @@ def _one_process(runner: Runner, block: int, found: MistakesRun, names: Sequence
             why = f"it cannot run code without a mistake: {control.raised or 'a wrong answer'} {control.message}"
             _fail(found, contestant, FairlapError(why.strip(), code="E_OUTPUT"))
             return
-        for name in list(names):
+        for name in list(names[:1] if WAYS[way].alone else names):
             try:
                 seen = worker.ask(PlantMistake(way, name), within_s=plan.limit_s)
             except WorkerLost as lost:

@@ -9,7 +9,6 @@ from typing import Literal
 
 import msgspec
 
-from fairlap.errors import shortened
 from fairlap.printed_document import PrintedDocument
 from fairlap.results.collectives import over_processes
 from fairlap.results.column_definitions.estimate import Estimate
@@ -86,9 +85,8 @@ def result_of(run: MistakesRun) -> MistakesResult:
         for contestant in run.ways
         if contestant not in run.failures
     ]
-    summaries = [
-        _summary(name, run.versions[name], [row for row in rows if row.contestant == name]) for name in run.versions
-    ]
+    ran = [name for name in run.ways if name not in run.failures]
+    summaries = [_summary(name, run.versions[name], [row for row in rows if row.contestant == name]) for name in ran]
     return MistakesResult(run.plan.blocks, run.plan.limit_s, tuple(summaries), tuple(rows), run.failures)
 
 
@@ -112,10 +110,15 @@ def _row(run: MistakesRun, contestant: str, mistake: Mistake) -> MistakeRow:
         naming_of(seen, mistake, way) if outcome in REPORTED else Naming(),
         over_processes(seconds) if outcome == "error" else None,
         len((seen.printed or seen.warned).splitlines()) if outcome in REPORTED else None,
-        shortened(seen.message or seen.warned, _MOST_MESSAGE) if outcome in REPORTED else "",
+        _beginning(seen.message or seen.warned) if outcome in REPORTED else "",
         seen.printed or seen.warned,
         bool(others),
     )
+
+
+def _beginning(message: str) -> str:
+    whole = " ".join(message.split())
+    return whole if len(whole) <= _MOST_MESSAGE else f"{whole[:_MOST_MESSAGE]} ..."
 
 
 def outcome_of(planted: Planted, mistake: Mistake, way: Way) -> Outcome:
