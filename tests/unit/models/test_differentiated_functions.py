@@ -85,7 +85,8 @@ def test_third_derivatives_are_what_mpmath_differentiates() -> None:
     def value(point: Any, arrays: Any, _weights: Any) -> Any:
         return arrays.tanh(point[..., 0] * point[..., 1]) + arrays.exp(point[..., 0]) * arrays.log(point[..., 2])
 
-    reference = Reference(SimpleNamespace(FUNCTION=Function("own", "", "", value, 3)))
+    spec: Any = SimpleNamespace(FUNCTION=Function("own", "", "", value, 3))
+    reference = Reference(spec)
     reference.differentiate("third")
     point, along = (0.3, -0.7, 1.9), (0.5, 1.25, -0.75)
     [found] = reference.forward({}, {POINT: np.array([point]), ALONG: np.array([along])})["third"]
