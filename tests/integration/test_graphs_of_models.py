@@ -130,7 +130,7 @@ def loaded(torch: Any, model: Any, weights: Weights, names: Mapping[str, str]) -
 
 def test_vit_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) -> None:
     torch, transformers = torch_and_transformers
-    work = workload_of("vit_tiny", batch=1)
+    work = workload_of("vit:tiny", batch=1)
     names = {"class_token": "vit.embeddings.cls_token", "positions": "vit.embeddings.position_embeddings"}
     parts = {"patches": "vit.embeddings.patch_embeddings.projection", "norm": "vit.layernorm", "head": "classifier"}
     for number in range(12):
@@ -157,7 +157,7 @@ def test_vit_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) ->
 
 def test_llama_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) -> None:
     torch, transformers = torch_and_transformers
-    work = workload_of("llama_260k", batch=2)
+    work = workload_of("llama:260k", batch=2)
     names = {"embedding.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight"}
     for number in range(5):
         ours, theirs = f"layers.{number}", f"model.layers.{number}"

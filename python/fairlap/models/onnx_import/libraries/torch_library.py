@@ -128,6 +128,11 @@ class TorchLibrary(Library):
             return value.scatter_add(0, places, updates)
         return value.scatter_reduce(0, places, updates, _SCATTERS[reduction])
 
+    def scatter_rows(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
+        if reduction == "add":
+            return value.index_add(0, places, updates)
+        return self.scatter(value, places[:, None].expand(updates.shape), updates, reduction)
+
     def matmul(self, left: Any, right: Any) -> Any:
         return _widening(self, self.torch.matmul, left, right)
 
@@ -160,6 +165,9 @@ class TorchLibrary(Library):
 
     def batch_norm(self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
         return self.functional.batch_norm(image, mean, variance, scale, shift, training=False, eps=epsilon)
+
+    def group_norm(self, image: Any, scale: Any, shift: Any, groups: int, epsilon: float) -> Any:
+        return self.functional.group_norm(image, groups, scale, shift, epsilon)
 
     def batch_norm_of_batch(
         self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float
