@@ -228,6 +228,10 @@ class Library(PythonControl):
             start += size
         return parts
 
+    def lstm(self, x: Any, by_input: Any, by_state: Any, bias: Any, start: Any, start_cell: Any) -> Any:
+        """Compute ONNX's LSTM of usual activations; None where the library has none of its own."""
+        return None
+
     def scan(self, step: Callable[..., Any], state: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
         """Compute ``state = step(state, row)`` for every row, and return the states after each of them."""
         found = []
