@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairlap.bench_models.graphs.net import Net, Value
-from fairlap.bench_models.unet.network import LATENT, TEXT_WIDTH, TOKENS, noise, time_features
+from fairlap.bench_models.unet.network import LATENT, TEXT_WIDTH, TOKENS, features_at, noise
 from fairlap.models.spec import BATCH, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"
@@ -26,8 +26,7 @@ def kept_shares() -> list[float]:
 
 
 def _step(net: Net, latent: Value, time: int, kept: float, kept_after: float) -> Value:
-    features = time_features(net, net.constant((1, 1), lambda: [[float(time)]]))
-    found = noise(net, latent, features, net.input("text"))
+    found = noise(net, latent, features_at(net, time), net.input("text"))
     image = net.sum(latent, net.product(found, net.number(-((1 - kept) ** 0.5))))
     image = net.product(image, net.number((kept_after / kept) ** 0.5))
     return net.sum(image, net.product(found, net.number((1 - kept_after) ** 0.5)))
@@ -49,6 +48,6 @@ SPEC = NET.spec(
     "ddim",
     task="image generation, ten steps",
     published="DDIM and latent diffusion (loop and layers, in small sizes); arithmetic",
-    parameters=3_620_164,
+    parameters=909_988,
     modes=("infer",),
 )

@@ -13,11 +13,13 @@ from fairlap.bench_models.graphs.net import Net, Value
 from fairlap.models.spec import Normal, Uniform
 
 LATENT = (4, 16, 16)
-TOKENS, TEXT_WIDTH = 16, 128
-WIDTHS = (64, 128)
+TOKENS, TEXT_WIDTH = 16, 64
+WIDTHS = (32, 64)
 TIME_WIDTH = 4 * WIDTHS[0]
-GROUPS = 32
-HEADS = Heads(queries=4, keys=4, size=32)
+HALF = WIDTHS[0] // 2
+SPEEDS = [math.exp(-math.log(10_000) * place / HALF) for place in range(HALF)]
+GROUPS = 16
+HEADS = Heads(queries=4, keys=4, size=16)
 EPSILON = 1e-5
 
 
@@ -28,12 +30,16 @@ def group_norm(net: Net, name: str, image: Value) -> Value:
 
 
 def time_features(net: Net, time: Value) -> Value:
-    """Describe a time, a number per item, by sines and cosines of slower and slower waves."""
-    half = WIDTHS[0] // 2
-    speeds = net.constant((1, half), lambda: [[math.exp(-math.log(10_000) * place / half) for place in range(half)]])
-    angles = net.add("Mul", time, speeds, shape=(half,))
+    """Describe a time, a number per item, by cosines and sines of slower and slower waves."""
+    angles = net.add("Mul", time, net.constant((1, HALF), lambda: [SPEEDS]), shape=(HALF,))
     parts = (net.elementwise("Cos", angles), net.elementwise("Sin", angles))
-    return net.add("Concat", *parts, shape=(2 * half,), axis=1)
+    return net.add("Concat", *parts, shape=(2 * HALF,), axis=1)
+
+
+def features_at(net: Net, time: int) -> Value:
+    """Compute the same of a time that is known, exactly."""
+    angles = [time * speed for speed in SPEEDS]
+    return net.constant((1, 2 * HALF), lambda: [[*map(math.cos, angles), *map(math.sin, angles)]])
 
 
 def noise(net: Net, latent: Value, features: Value, text: Value) -> Value:

@@ -25,6 +25,6 @@ SPEC = NET.spec(
     "unet",
     task="image generation, one look",
     published="Latent diffusion (layers, in small sizes); arithmetic",
-    parameters=3_620_164,
+    parameters=909_988,
     loss="square_error",
 )
