@@ -1,19 +1,29 @@
 """Ten steps of DDIM from noise to a latent image: each finds the noise with the network of ``unet`` and takes it away.
 
-Stable Diffusion's noise: a thousand times whose shares grow with the square of a line.
+Stable Diffusion's noise: a thousand times whose shares grow with the square of a line. As ONNX and in PyTorch the steps
+are written out one after the other; JAX and TensorFlow have a loop.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
-from fairlap.bench_models.graphs.net import Net, Value
-from fairlap.bench_models.unet.network import LATENT, TEXT_WIDTH, TOKENS, features_at, noise
+from fairlap.bench_models.graphs.net import Net, Sized
+from fairlap.bench_models.unet.network import FEATURES, LATENT, TEXT_WIDTH, TOKENS, features_at, noise
 from fairlap.models.spec import BATCH, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"
 STEPS = 10
 TIMES, FIRST, LAST = 1000, 0.00085, 0.012
+_PUBLISHED = "DDIM and latent diffusion (loop and layers, in small sizes); arithmetic"
+
+
+class Step(NamedTuple):
+    """The next latent image is ``of_latent`` times the last one and ``of_noise`` times the noise in it."""
+
+    features: list[float]  # of the time
+    of_latent: float
+    of_noise: float
 
 
 def kept_shares() -> list[float]:
@@ -25,29 +35,49 @@ def kept_shares() -> list[float]:
     return found
 
 
-def _step(net: Net, latent: Value, time: int, kept: float, kept_after: float) -> Value:
-    found = noise(net, latent, features_at(net, time), net.input("text"))
-    image = net.sum(latent, net.product(found, net.number(-((1 - kept) ** 0.5))))
-    image = net.product(image, net.number((kept_after / kept) ** 0.5))
-    return net.sum(image, net.product(found, net.number((1 - kept_after) ** 0.5)))
-
-
-def _net() -> Net:
-    net = Net(Tensor("latent", (BATCH, *LATENT)), Tensor("text", (BATCH, TOKENS, TEXT_WIDTH)))
-    kept, apart = kept_shares(), TIMES // STEPS
-    latent = net.input("latent")
+def _steps() -> list[Step]:
+    kept, apart, found = kept_shares(), TIMES // STEPS, []
     for time in reversed(range(1, TIMES, apart)):
-        after = time - apart
-        latent = _step(net, latent, time, kept[time], kept[after] if after >= 0 else 1.0)
+        now, then = kept[time], kept[time - apart] if time > apart else 1.0
+        of_latent = (then / now) ** 0.5
+        found.append(Step(features_at(time), of_latent, (1 - then) ** 0.5 - of_latent * (1 - now) ** 0.5))
+    return found
+
+
+def _whole() -> Net:
+    net = Net(Tensor("latent", (BATCH, *LATENT)), Tensor("text", (BATCH, TOKENS, TEXT_WIDTH)))
+    latent = net.input("latent")
+    for step in SCHEDULE:
+        features = net.constant((1, FEATURES), lambda step=step: [step.features])
+        found = noise(net, latent, features, net.input("text"))
+        moved = net.product(found, net.number(step.of_noise))
+        latent = net.sum(net.product(latent, net.number(step.of_latent)), moved)
     net.output(latent, "image")
     return net
 
 
-NET = _net()
+def _look() -> Net:
+    net = Net(
+        Tensor("latent", (BATCH, *LATENT)),
+        Tensor("features", (BATCH, FEATURES)),
+        Tensor("text", (BATCH, TOKENS, TEXT_WIDTH)),
+    )
+    net.output(noise(net, net.input("latent"), net.input("features"), net.input("text")), "noise")
+    return net
+
+
+SCHEDULE = _steps()
+NET = _whole()
 SPEC = NET.spec(
     "ddim",
     task="image generation, ten steps",
-    published="DDIM and latent diffusion (loop and layers, in small sizes); arithmetic",
+    published=_PUBLISHED,
     parameters=909_988,
     modes=("infer",),
 )
+
+
+def look() -> Sized:
+    """Make the network of one step, for loops; its weights have the same names."""
+    net = _look()
+    return Sized(net, net.spec("ddim_look", task=SPEC.task, published=_PUBLISHED, parameters=SPEC.parameters))

@@ -17,9 +17,7 @@ class Implementation:
     def __init__(self, network: ResNet) -> None:
         self._blocks = network.blocks
 
-    def forward(
-        self, weights: Arrays, inputs: Arrays, statistics: dict[str, Array] | None = None
-    ) -> dict[str, Array]:
+    def forward(self, weights: Arrays, inputs: Arrays, statistics: dict[str, Array] | None = None) -> dict[str, Array]:
         hidden = _largest_of_nine(_rectified(apply_unit(weights, STEM, inputs["image"], statistics)))
         for block in self._blocks:
             hidden = _apply_block(weights, block, hidden, statistics)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlap.bench_models.convolution.units import Unit, classifier
 from fairlap.models.registry import sizes_of_family
-from fairlap.models.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Uniform, Weight
+from fairlap.models.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Uniform
 
 IMAGE = 224
 CLASSES = 1000

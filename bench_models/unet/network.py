@@ -17,6 +17,7 @@ TOKENS, TEXT_WIDTH = 16, 64
 WIDTHS = (32, 64)
 TIME_WIDTH = 4 * WIDTHS[0]
 HALF = WIDTHS[0] // 2
+FEATURES = 2 * HALF
 SPEEDS = [math.exp(-math.log(10_000) * place / HALF) for place in range(HALF)]
 GROUPS = 16
 HEADS = Heads(queries=4, keys=4, size=16)
@@ -25,7 +26,10 @@ EPSILON = 1e-5
 
 def group_norm(net: Net, name: str, image: Value) -> Value:
     channels = (image.shape[0],)
-    parts = (net.weight(f"{name}.weight", channels, Uniform(0.75, 1.25)), net.weight(f"{name}.bias", channels, Normal(0.1)))
+    parts = (
+        net.weight(f"{name}.weight", channels, Uniform(0.75, 1.25)),
+        net.weight(f"{name}.bias", channels, Normal(0.1)),
+    )
     return net.add("GroupNormalization", image, *parts, shape=image.shape, num_groups=GROUPS, epsilon=EPSILON)
 
 
@@ -33,13 +37,13 @@ def time_features(net: Net, time: Value) -> Value:
     """Describe a time, a number per item, by cosines and sines of slower and slower waves."""
     angles = net.add("Mul", time, net.constant((1, HALF), lambda: [SPEEDS]), shape=(HALF,))
     parts = (net.elementwise("Cos", angles), net.elementwise("Sin", angles))
-    return net.add("Concat", *parts, shape=(2 * HALF,), axis=1)
+    return net.add("Concat", *parts, shape=(FEATURES,), axis=1)
 
 
-def features_at(net: Net, time: int) -> Value:
-    """Compute the same of a time that is known, exactly."""
+def features_at(time: int) -> list[float]:
+    """Compute the same of a time that is known."""
     angles = [time * speed for speed in SPEEDS]
-    return net.constant((1, 2 * HALF), lambda: [[*map(math.cos, angles), *map(math.sin, angles)]])
+    return [*map(math.cos, angles), *map(math.sin, angles)]
 
 
 def noise(net: Net, latent: Value, features: Value, text: Value) -> Value:

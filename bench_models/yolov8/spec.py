@@ -27,7 +27,7 @@ def in_size(size: str) -> Sized:
     spec = net.spec(
         f"yolov8:{size}",
         task="object detection",
-        published=f"Ultralytics, YOLOv8{size} (layers, parameters less 16 constants); GMACs by arithmetic, at 320 pixels",
+        published=f"Ultralytics, YOLOv8{size} (parameters less 16 constants); GMACs by arithmetic, at 320 pixels",
         parameters=own["parameters"],
         loss="square_error",
     )
@@ -94,9 +94,7 @@ def _net(channels: tuple[int, ...], few: int, many: int) -> Net:
     down = _unit(net, "neck.3.down", middle, channels[3], 3, stride=2)
     coarse = _stage(net, "neck.3", joined(net, down, coarse), channels[4], few, shortcut=False)
     widths = (max(16, channels[2] // 4, 4 * BINS), max(channels[2], CLASSES))
-    grids = [
-        _predicted(net, f"head.{number}", grid, widths) for number, grid in enumerate((fine, middle, coarse))
-    ]
+    grids = [_predicted(net, f"head.{number}", grid, widths) for number, grid in enumerate((fine, middle, coarse))]
     places = sum(grid.shape[0] for grid in grids)
     net.output(net.add("Concat", *grids, shape=(places, PREDICTED), axis=1), "predictions")
     return net

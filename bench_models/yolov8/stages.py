@@ -1,4 +1,4 @@
-"""What is around the detector, from the file of a photo to the boxes that are kept: for ``--before`` and ``--after``."""
+"""What is around the detector, from a photo's file to the boxes that are kept: for ``--before`` and ``--after``."""
 
 from __future__ import annotations
 

@@ -207,7 +207,10 @@ def test_networks_are_those_that_plain_pytorch_makes(model: str, network: str) -
     import networks_by_hand
 
     work = workload_of(model)
-    given = [torch.tensor(array).double() if array.dtype.kind == "f" else torch.tensor(array) for array in work.inputs.values()]
+    given = [
+        torch.tensor(array).double() if array.dtype.kind == "f" else torch.tensor(array)
+        for array in work.inputs.values()
+    ]
     found = getattr(networks_by_hand, network)(work.weights)(*given).numpy()
     # A graph holds the small numbers in its normalisations in float32.
     np.testing.assert_allclose(found, answer_of(work), rtol=1e-6, atol=1e-6)

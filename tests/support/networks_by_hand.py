@@ -70,7 +70,9 @@ class Tcn(ByHand):
     def _causal(self, name: str, value: Any, dilation: int) -> Any:
         weight = self.part(f"{name}.weight")
         before = (weight.shape[-1] - 1) * dilation
-        return functional.conv1d(functional.pad(value, (before, 0)), weight, self.part(f"{name}.bias"), dilation=dilation)
+        return functional.conv1d(
+            functional.pad(value, (before, 0)), weight, self.part(f"{name}.bias"), dilation=dilation
+        )
 
 
 class Lstm(ByHand):

@@ -107,8 +107,9 @@ def route_at(package: str, framework: str) -> str:
         return ""
     code = package.partition(":")[0]
     shared: str = getattr(import_module(f"{code}.spec"), "IMPLEMENTED_IN", code)
-    module = f"{shared}.{framework}_model"
-    if shared == code or find_spec(f"{code}.{framework}_model") is not None or find_spec(module) is None:
+    own = find_spec(f"{code}.{framework}_model") is not None
+    module = f"{code if own else shared}.{framework}_model"
+    if shared == code or find_spec(module) is None:
         return ""
     return getattr(getattr(import_module(module), "Implementation", None), "ROUTE", "")
 

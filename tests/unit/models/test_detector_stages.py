@@ -35,7 +35,9 @@ def test_a_sure_distance_is_its_bin_times_the_stride() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
-def test_kept_boxes_of_a_class_hardly_overlap_and_each_other_one_does_with_a_better_one(seed: int, classes: int) -> None:
+def test_kept_boxes_of_a_class_hardly_overlap_and_each_other_one_does_with_a_better_one(
+    seed: int, classes: int
+) -> None:
     rng = np.random.default_rng(seed)
     corners = rng.uniform(0, 30, (40, 2))
     corners = np.concatenate([corners, corners + rng.uniform(10, 30, (40, 2))], axis=1)

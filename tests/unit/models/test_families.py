@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_a_size_that_there_is_not_is_refused_with_those_that_there_are(name: str
 def test_larger_sizes_have_more_parameters_and_more_work() -> None:
     for family in ("vit", "llama", "yolov8", "resnet"):
         specs = [find(f"{family}:{size}").spec for size in sizes_of_family(family)]
-        for smaller, larger in zip(specs, specs[1:], strict=False):
+        for smaller, larger in itertools.pairwise(specs):
             assert smaller.parameters < larger.parameters
             assert (smaller.gmacs_per_item or 0.0) < (larger.gmacs_per_item or 0.0)
 

@@ -28,7 +28,9 @@ def points(shown: Results) -> Iterator[dict[str, Any]]:
         parameters = _parameters(work.model) if line and len(sizes[line]) > 1 else None
         if parameters is None or row.judged is None or row.modes:
             continue
-        ends = (None if each is None else axis_value(each, row.judged_unit) for each in (row.judged.low, row.judged.high))
+        ends = (
+            None if each is None else axis_value(each, row.judged_unit) for each in (row.judged.low, row.judged.high)
+        )
         yield {
             "work_id": work.id,
             "conditions": work_result.conditions,

@@ -64,6 +64,36 @@ def latency():
     time_calls(lambda: call(params, image).block_until_ready())
 
 
+def forecast():
+    """Time forecasts of eight sets of series."""
+    layers = [(drawn(inward, 256) * 0.1, drawn(64, 256) * 0.1, drawn(256) * 0.1) for inward in (7, 64)]
+    params = jax.device_put((layers, (drawn(64, 24 * 7) * 0.1, drawn(24 * 7) * 0.1)))
+
+    def read(layer, steps):
+        by_input, by_state, bias = layer
+
+        def step(state, of_input):
+            hidden, cell = state
+            into, keep, new, out = jnp.split(of_input + hidden @ by_state, 4, axis=-1)
+            cell = jax.nn.sigmoid(keep) * cell + jax.nn.sigmoid(into) * jnp.tanh(new)
+            hidden = jax.nn.sigmoid(out) * jnp.tanh(cell)
+            return (hidden, cell), hidden
+
+        start = jnp.zeros((2, steps.shape[1], 64))
+        return jax.lax.scan(step, (start[0], start[1]), steps @ by_input + bias)[1]
+
+    @jax.jit
+    def call(params, history):
+        layers, (weight, bias) = params
+        steps = jnp.transpose(history, (1, 0, 2))
+        for layer in layers:
+            steps = read(layer, steps)
+        return (steps[-1] @ weight + bias).reshape(-1, 24, 7)
+
+    history = jax.device_put(drawn(8, 96, 7))
+    time_calls(lambda: call(params, history).block_until_ready())
+
+
 def grad():
     params, call, batch = convnet(), jax.jit(jax.value_and_grad(loss)), images(8)
     time_calls(lambda: jax.block_until_ready(call(params, *batch)))
@@ -256,7 +286,7 @@ def of_a_user(module, name, mode):
 
 if __name__ == "__main__":
     jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is IEEE's in fairlap
-    scenarios = (latency, grad, train, to_score, fed, mix, at_rate, largest_rate, generation, ranks)
+    scenarios = (latency, forecast, grad, train, to_score, fed, mix, at_rate, largest_rate, generation, ranks)
     users = {
         f"{name}_{mode}": partial(of_a_user, module, name, mode)
         for module, name in (("users_jax", "residual_network"), ("users_flax", "network"))

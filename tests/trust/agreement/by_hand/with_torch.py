@@ -63,6 +63,23 @@ def latency():
         time_calls(waited(lambda: model(image)))
 
 
+class Forecaster(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.reads, self.head = nn.LSTM(7, 64, num_layers=2, batch_first=True), nn.Linear(64, 24 * 7)
+
+    def forward(self, history):
+        _, (last, _) = self.reads(history)
+        return self.head(last[-1]).view(-1, 24, 7)
+
+
+def forecast():
+    """Time forecasts of eight sets of series."""
+    model, history = Forecaster().to(DEVICE).eval(), torch.randn(8, 96, 7, device=DEVICE)
+    with torch.inference_mode():
+        time_calls(waited(lambda: model(history)))
+
+
 def batch_of_8():
     return torch.randn(8, 3, 64, 64, device=DEVICE), torch.randint(10, (8,), device=DEVICE)
 
@@ -257,7 +274,7 @@ def ranks():
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
     torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
-    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, own_generation, ranks)
+    scenarios = (latency, forecast, grad, train, to_score, fed, at_rate, largest_rate, generation, own_generation, ranks)
     users = {
         f"{name}_{mode}": partial(of_a_user, name, mode)
         for name in ("convolutions", "transformer")
