@@ -79,7 +79,7 @@ class Net:
             parameters=parameters,
             gmacs_per_item=self.macs / 1e9,
             published=published,
-            **{"modes": LEARNS, **more},
+            **{"modes": LEARNS, "trained_in": ("fp32",), **more},
         )
 
     def weight(self, name: str, shape: tuple[int, ...], fill: Fill, *, trained: bool = True) -> Value:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fairlap.errors import InvalidRequest
 from fairlap.models.reference import loss_of
 from fairlap.models.registry import find, workload_names
 from fairlap.models.training.reference import Batch, State, steps_of
 from fairlap.models.workload import Workload
+from fairlap.race.equal_work.material_sources import require_offered
 from fairlap.request.fields.training import Sgd, Training
+from fairlap.request.work import Work
 from workloads_of_models import workload_of
 
 _STEP = 1e-7
@@ -44,6 +47,14 @@ def test_every_model_that_is_one_graph_trains_unless_it_only_infers() -> None:
     of_graphs = {"clip", "gnn", "lstm_forecaster", "ssdlite", "tcn", "unet", "vit:tiny", "yolov8:s"}
     assert all("train" in find(name).spec.modes for name in of_graphs & set(workload_names()))
     assert find("ddim").spec.modes == ("infer",)
+
+
+def test_steps_of_a_graph_are_asked_for_in_float32_alone() -> None:
+    spec = find("gnn").spec
+    for precision in ("bf16", "autocast"):
+        with pytest.raises(InvalidRequest, match="trained in fp32"):
+            require_offered(spec, Work("gnn", 1, "train", precision))
+        require_offered(spec, Work("gnn", 1, "infer", precision))
 
 
 def _forward(work: Workload) -> object:

@@ -274,7 +274,19 @@ def ranks():
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
     torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
-    scenarios = (latency, forecast, grad, train, to_score, fed, at_rate, largest_rate, generation, own_generation, ranks)
+    scenarios = (
+        latency,
+        forecast,
+        grad,
+        train,
+        to_score,
+        fed,
+        at_rate,
+        largest_rate,
+        generation,
+        own_generation,
+        ranks,
+    )
     users = {
         f"{name}_{mode}": partial(of_a_user, name, mode)
         for name in ("convolutions", "transformer")
