@@ -33,7 +33,7 @@ def test_a_sure_distance_is_its_bin_times_the_stride() -> None:
     assert kept(found)["classes"].tolist() == [7]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
 def test_kept_boxes_of_a_class_hardly_overlap_and_each_other_one_does_with_a_better_one(
     seed: int, classes: int

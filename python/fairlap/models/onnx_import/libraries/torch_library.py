@@ -119,7 +119,8 @@ class TorchLibrary(Library):
         return value.index_select(axis, self.torch.tensor(places, device=value.device))
 
     def take_rows(self, value: Any, places: Any) -> Any:
-        return value[places.long()]
+        places = places.long()
+        return value.index_select(0, places) if len(places.shape) == 1 else value[places]
 
     def scatter(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
         if reduction == "none":
