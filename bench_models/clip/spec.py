@@ -5,6 +5,8 @@ A vision transformer and a causal text transformer end in vectors of length one,
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairlap.bench_models.graphs.attention import DECISIVE, MODEST, Heads, attention, later_tokens, layer_norm
 from fairlap.bench_models.graphs.net import Net, Value
 from fairlap.models.spec import BATCH, Integers, Normal, Tensor
@@ -43,7 +45,7 @@ def _of_image(net: Net) -> Value:
     inward, side = 3 * PATCH**2, IMAGE // PATCH
     kernel = net.weight("image.patches.weight", (WIDTH, 3, PATCH, PATCH), Normal(inward**-0.5))
     net.macs += WIDTH * PATCHES * inward
-    sizes = {"kernel_shape": [PATCH, PATCH], "strides": [PATCH, PATCH]}
+    sizes: dict[str, Any] = {"kernel_shape": [PATCH, PATCH], "strides": [PATCH, PATCH]}
     patches = net.add("Conv", net.input("image"), kernel, shape=(WIDTH, side, side), **sizes)
     hidden = net.transpose(net.reshape(patches, WIDTH, PATCHES), 2, 1)
     hidden = net.sum(hidden, net.weight("image.positions", (1, PATCHES, WIDTH), Normal(0.5)))

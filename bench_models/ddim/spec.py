@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fairlap.bench_models.graphs.net import Net, Sized
+from fairlap.bench_models.graphs.net import Net, Sized, Value
 from fairlap.bench_models.unet.network import FEATURES, LATENT, TEXT_WIDTH, TOKENS, features_at, noise
 from fairlap.models.spec import BATCH, Tensor
 
@@ -44,14 +44,17 @@ def _steps() -> list[Step]:
     return found
 
 
+def _next(net: Net, latent: Value, step: Step) -> Value:
+    found = noise(net, latent, net.constant((1, FEATURES), lambda: [step.features]), net.input("text"))
+    moved = net.product(found, net.number(step.of_noise))
+    return net.sum(net.product(latent, net.number(step.of_latent)), moved)
+
+
 def _whole() -> Net:
     net = Net(Tensor("latent", (BATCH, *LATENT)), Tensor("text", (BATCH, TOKENS, TEXT_WIDTH)))
     latent = net.input("latent")
     for step in SCHEDULE:
-        features = net.constant((1, FEATURES), lambda step=step: [step.features])
-        found = noise(net, latent, features, net.input("text"))
-        moved = net.product(found, net.number(step.of_noise))
-        latent = net.sum(net.product(latent, net.number(step.of_latent)), moved)
+        latent = _next(net, latent, step)
     net.output(latent, "image")
     return net
 

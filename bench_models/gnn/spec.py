@@ -25,7 +25,7 @@ def _with_items(net: Net, places: Value) -> Value:
     """Put the number of its item before each place."""
     count = net.add("Shape", places, shape=(), start=0, end=1)
     only = net.add("Squeeze", count, shape=())
-    first, step = (net.constant((), lambda number=number: number, "int64") for number in (0, 1))
+    first, step = net.constant((), lambda: 0, "int64"), net.constant((), lambda: 1, "int64")
     numbers = net.reshape(net.add("Range", first, only, step, shape=()), 1, 1)
     zeros = net.constant((1, EDGES, 1), lambda: [[[0]] * EDGES], "int64")
     return net.add("Concat", net.add("Add", numbers, zeros, shape=(EDGES, 1)), places, shape=(EDGES, 2), axis=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairlap.bench_models.convolution.units import STEADY_SCALE
 from fairlap.bench_models.graphs.net import Net, Value
 from fairlap.models.spec import Normal, Uniform
@@ -79,7 +81,7 @@ def doubled(net: Net, image: Value) -> Value:
     scales = net.constant((4,), lambda: (1, 1, 2, 2))
     nowhere = Value("", ())
     shape = (channels, 2 * height, 2 * width)
-    how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    how: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return net.add("Resize", image, nowhere, scales, shape=shape, **how)
 
 

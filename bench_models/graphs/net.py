@@ -6,7 +6,7 @@ Nothing here needs ONNX or NumPy, so that models are listed quickly; ``onnx_mode
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -35,11 +35,14 @@ class Step:
     dtype: str = "float32"
 
 
-class GraphModel(Protocol):
+class GraphModel(Hashable, Protocol):
     """What a module ``spec`` of a model that is one graph has, and a size of a family of them."""
 
-    NET: Net
-    SPEC: Spec
+    @property
+    def NET(self) -> Net: ...  # noqa: N802  (as modules have it)
+
+    @property
+    def SPEC(self) -> Spec: ...  # noqa: N802
 
 
 @dataclass(frozen=True, eq=False)

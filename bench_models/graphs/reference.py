@@ -40,7 +40,8 @@ class Implementation:
 def _forward_at(
     model: GraphModel, batch: int, wide: bool, traced: bool, training: bool
 ) -> tuple[_Forward, Mapping[str, str]]:
-    graph, moved = graph_at(model, batch), {}
+    graph = graph_at(model, batch)
+    moved: Mapping[str, str] = {}
     if training:
         graph, moved = in_training(graph)
     compute = of_file(ImportedModel(graph, (TracedLibrary if traced else NumPyLibrary)(wide=wide)))

@@ -21,7 +21,7 @@ def _layer(net: Net, name: str, steps: Value) -> tuple[Value, Value]:
     net.macs += STEPS * GATES * WIDTH * (inward + WIDTH)
     shapes = [(1, WIDTH), (WIDTH,)]
     states, last = net.add_split("LSTM", steps, *parts, shapes=shapes, hidden_size=WIDTH)
-    second, first = (net.constant((1,), lambda place=place: (place,), "int64") for place in (1, 0))
+    first, second = net.constant((1,), lambda: (0,), "int64"), net.constant((1,), lambda: (1,), "int64")
     return (
         net.add("Squeeze", states, second, shape=(WIDTH,)),
         net.add("Squeeze", last, first, shape=(WIDTH,)),

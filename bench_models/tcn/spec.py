@@ -5,6 +5,8 @@ Convolutions see no later step, and skip more steps in each block: 1, 2, 4, 8 an
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairlap.bench_models.graphs.images import RECTIFIED, WHOLE
 from fairlap.bench_models.graphs.net import Net, Value
 from fairlap.models.spec import BATCH, Normal, Tensor
@@ -20,7 +22,7 @@ def _convolution(net: Net, name: str, value: Value, kernel: int, dilation: int, 
     weight = net.weight(f"{name}.weight", (CHANNELS, inward, kernel), Normal((power / (inward * kernel)) ** 0.5))
     bias = net.weight(f"{name}.bias", (CHANNELS,), Normal(0.1))
     net.macs += CHANNELS * steps * inward * kernel
-    sizes = {"kernel_shape": [kernel], "dilations": [dilation], "pads": [(kernel - 1) * dilation, 0]}
+    sizes: dict[str, Any] = {"kernel_shape": [kernel], "dilations": [dilation], "pads": [(kernel - 1) * dilation, 0]}
     return net.add("Conv", value, weight, bias, shape=(CHANNELS, steps), **sizes)
 
 

@@ -6,6 +6,7 @@ The distances are shares of sixteen bins, which ``stages`` turns into boxes.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from fairlap.bench_models.graphs.images import SWISHED, WHOLE, convolution, doubled, joined, normalised, swish
 from fairlap.bench_models.graphs.net import Net, Sized, Value
@@ -60,7 +61,7 @@ def _stage(net: Net, name: str, image: Value, outward: int, count: int, *, short
 def _pooled(net: Net, name: str, image: Value) -> Value:
     parts = [_unit(net, f"{name}.in", image, image.shape[0] // 2)]
     for _ in range(3):
-        sizes = {"kernel_shape": [5, 5], "strides": [1, 1], "pads": [2, 2, 2, 2]}
+        sizes: dict[str, Any] = {"kernel_shape": [5, 5], "strides": [1, 1], "pads": [2, 2, 2, 2]}
         parts.append(net.add("MaxPool", parts[-1], shape=parts[0].shape, **sizes))
     return _unit(net, f"{name}.out", joined(net, *parts), image.shape[0])
 

@@ -181,8 +181,8 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
             )
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {known or _files_read()}")
-        near = sorted(each for each in packages if each.startswith(f"{name.partition(':')[0]}:"))
-        near = near or difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
+        sizes_of_it = sorted(each for each in packages if each.startswith(f"{name.partition(':')[0]}:"))
+        near = sizes_of_it or difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
         if "," in name:
             spaced = " ".join(part.strip() for part in name.split(","))
             raise InvalidRequest(f"no model named {name!r}; to race several, separate them with spaces: {spaced}")

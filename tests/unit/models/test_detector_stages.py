@@ -58,6 +58,7 @@ def test_a_photo_is_fitted_into_a_grey_square(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="`make test` installs it and runs this")
     image.new("RGB", (64, 32), (255, 0, 0)).save(tmp_path / "red.png")
     found = pixels(tmp_path / "red.png")
-    assert (found.shape, found.dtype) == ((1, 3, IMAGE, IMAGE), np.float32)
+    assert found.shape == (1, 3, IMAGE, IMAGE)
+    assert found.dtype == np.dtype(np.float32)
     assert found[0, :, IMAGE // 2, IMAGE // 2] == pytest.approx([1, 0, 0])
     assert found[0, :, 0, 0] == pytest.approx([114 / 255] * 3)

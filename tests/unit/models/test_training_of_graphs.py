@@ -67,6 +67,6 @@ def _batch(work: Workload) -> Batch:
 
 def _loss(work: Workload, weights: dict[str, np.ndarray]) -> float:
     inputs = {key: array.astype(np.float64) if array.dtype.kind == "f" else array for key, array in work.inputs.items()}
-    moving = ({},) if work.spec.has_statistics() else ()
+    moving: tuple[dict[str, np.ndarray], ...] = ({},) if work.spec.has_statistics() else ()
     outputs = work.implementation_of_reference().forward(weights, inputs, *moving)
     return float(loss_of(work.spec.loss, outputs[work.spec.outputs[0].name], work.labels))
