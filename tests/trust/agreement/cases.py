@@ -98,11 +98,11 @@ CASES = (
     Case("latency", COMPARE, value("latency_p50_ns"), 0.03, model_file="convnet-8.onnx"),
     Case(
         "forecast",
-        ("compare", "lstm_forecaster"),
+        ("compare", "tcn"),
         value("latency_p50_ns"),
         0.03,
         contestants=("torch", "jax", "onnxruntime"),
-        model_file="lstm_forecaster-8.onnx",
+        model_file="tcn-8.onnx",
         threads=(1,),
     ),
     Case("grad", (*COMPARE, "--mode", "grad"), value("latency_p50_ns"), 0.03, TRAINING),

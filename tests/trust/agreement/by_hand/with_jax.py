@@ -66,29 +66,31 @@ def latency():
 
 def forecast():
     """Time forecasts of eight sets of series."""
-    layers = [(drawn(inward, 256) * 0.1, drawn(64, 256) * 0.1, drawn(256) * 0.1) for inward in (7, 64)]
-    params = jax.device_put((layers, (drawn(64, 24 * 7) * 0.1, drawn(24 * 7) * 0.1)))
+    spaced = (1, 2, 4, 8, 16)
+    blocks = [
+        [(drawn(*shape) * 0.1, drawn(64) * 0.1) for shape in ((3, inward, 64), (3, 64, 64))]
+        for inward in (7, 64, 64, 64, 64)
+    ]
+    beside, head = (drawn(1, 7, 64), drawn(64)), (drawn(64, 24 * 7), drawn(24 * 7))
+    params = jax.device_put((blocks, beside, head))
 
-    def read(layer, steps):
-        by_input, by_state, bias = layer
-
-        def step(state, of_input):
-            hidden, cell = state
-            into, keep, new, out = jnp.split(of_input + hidden @ by_state, 4, axis=-1)
-            cell = jax.nn.sigmoid(keep) * cell + jax.nn.sigmoid(into) * jnp.tanh(new)
-            hidden = jax.nn.sigmoid(out) * jnp.tanh(cell)
-            return (hidden, cell), hidden
-
-        start = jnp.zeros((2, steps.shape[1], 64))
-        return jax.lax.scan(step, (start[0], start[1]), steps @ by_input + bias)[1]
+    def convolved(part, steps, dilation):
+        kernel, bias = part
+        edge = ((len(kernel) - 1) * dilation, 0)
+        layout = ("NWC", "WIO", "NWC")
+        found = jax.lax.conv_general_dilated(
+            steps, kernel, (1,), (edge,), rhs_dilation=(dilation,), dimension_numbers=layout
+        )
+        return found + bias
 
     @jax.jit
-    def call(params, history):
-        layers, (weight, bias) = params
-        steps = jnp.transpose(history, (1, 0, 2))
-        for layer in layers:
-            steps = read(layer, steps)
-        return (steps[-1] @ weight + bias).reshape(-1, 24, 7)
+    def call(params, steps):
+        blocks, beside, (weight, bias) = params
+        for (first, second), dilation in zip(blocks, spaced, strict=True):
+            hidden = jax.nn.relu(convolved(first, steps, dilation))
+            kept = convolved(beside, steps, 1) if dilation == 1 else steps
+            steps = jax.nn.relu(convolved(second, hidden, dilation) + kept)
+        return (steps[:, -1] @ weight + bias).reshape(-1, 24, 7)
 
     history = jax.device_put(drawn(8, 96, 7))
     time_calls(lambda: call(params, history).block_until_ready())
