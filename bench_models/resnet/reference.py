@@ -1,4 +1,4 @@
-"""ResNet-50 in NumPy."""
+"""A ResNet in NumPy."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.convolution.numpy_unit import apply_unit
-from fairlap.bench_models.resnet50.spec import BLOCKS, STEM, Block
+from fairlap.bench_models.resnet.spec import STEM, Block, ResNet
 from fairlap.models.arrays import Arrays
 
 Array = npt.NDArray[Any]
 
 
-def forward(weights: Arrays, inputs: Arrays, statistics: dict[str, Array] | None = None) -> dict[str, Array]:
-    hidden = _largest_of_nine(_rectified(apply_unit(weights, STEM, inputs["image"], statistics)))
-    for block in BLOCKS:
-        hidden = _apply_block(weights, block, hidden, statistics)
-    features = hidden.mean(axis=(2, 3))
-    return {"logits": features @ weights["fc.weight"].T + weights["fc.bias"]}
+class Implementation:
+    def __init__(self, network: ResNet) -> None:
+        self._blocks = network.blocks
+
+    def forward(self, weights: Arrays, inputs: Arrays, statistics: dict[str, Array] | None = None) -> dict[str, Array]:
+        hidden = _largest_of_nine(_rectified(apply_unit(weights, STEM, inputs["image"], statistics)))
+        for block in self._blocks:
+            hidden = _apply_block(weights, block, hidden, statistics)
+        features = hidden.mean(axis=(2, 3))
+        return {"logits": features @ weights["fc.weight"].T + weights["fc.bias"]}
 
 
 def _apply_block(weights: Arrays, block: Block, image: Array, statistics: dict[str, Array] | None) -> Array:
-    hidden = _rectified(apply_unit(weights, block.narrow, image, statistics))
-    hidden = _rectified(apply_unit(weights, block.spatial, hidden, statistics))
-    hidden = apply_unit(weights, block.widen, hidden, statistics)
+    *before, last = block.path
+    hidden = image
+    for unit in before:
+        hidden = _rectified(apply_unit(weights, unit, hidden, statistics))
+    hidden = apply_unit(weights, last, hidden, statistics)
     return _rectified(hidden + (apply_unit(weights, block.shortcut, image, statistics) if block.shortcut else image))
 
 
