@@ -10,6 +10,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.token_check import OWN_TOKENS
 from fairlap.models.reference import reference_answers
 from fairlap.models.spec import BATCH, Spec
 from fairlap.race.equal_work.answers import OtherWork, reference_errors
@@ -26,7 +27,9 @@ class Inference(ModeSide):
         return reference_answers(materials.workload(which))
 
     def errors(self, materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
-        return reference_errors(materials, got, materials.reference(which), when)
+        own = got.get(OWN_TOKENS)
+        reference = materials.reference(which) if own is None else materials.reference_after(which, own)
+        return reference_errors(materials, got, reference, when)
 
     def notices(self, errors: list[AnswerError]) -> list[Notice]:
         """Show where a right answer chose other tokens than the reference, which rounding does where two are near."""
