@@ -26,7 +26,9 @@ Tokens = npt.NDArray[np.integer[Any]]
 
 _ALONE = "it hands out no logits, so its answers are proven by their tokens: {}"
 _AFTER_HANDED = "each must be the one that the float64 reference prefers, or as near to it as rounding explains"
-_AFTER_OWN = "it reads those that it chose itself, and each must be the one that the float64 reference prefers after them"
+_AFTER_OWN = (
+    "it reads those that it chose itself, and each must be the one that the float64 reference prefers after them"
+)
 
 
 @dataclass(frozen=True)

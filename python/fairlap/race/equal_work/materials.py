@@ -19,8 +19,8 @@ from fairlap.launch.own_slopes import slopes_of
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.call_cost import bytes_of_weights
-from fairlap.models.code_hash import hash_of_learning_code, hash_of_model_code
 from fairlap.models.checks.token_check import why_no_tokens
+from fairlap.models.code_hash import hash_of_learning_code, hash_of_model_code
 from fairlap.models.draw import rounded_to
 from fairlap.models.modes import MODES
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,14 @@ class GgufModel(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     types: dict[str, str]  # of each weight in the file, by its name in the module, such as Q4_0
     rope_factors: tuple[float, ...] = ()  # by which the frequencies of positions are divided
+
+
+@dataclass(frozen=True)
+class GgufOnDisk:
+    """For llama.cpp, which reads the file itself."""
+
+    file: Path
+    types: tuple[str, ...]  # of few bits, in which the file holds weights
 
 
 def read_gguf(path: Path, name: str) -> tuple[GgufModel, Weights]:

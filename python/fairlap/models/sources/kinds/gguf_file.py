@@ -13,13 +13,13 @@ from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, 
 from fairlap.models.sources.gguf_files.gguf_models import (
     MAGIC,
     GgufModel,
+    GgufOnDisk,
     bounds_of,
     module_of_gguf,
     module_with,
     named_types,
     read_gguf,
 )
-from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
@@ -80,7 +80,7 @@ class GgufFile(SourceKind):
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
         if framework == _LLAMA_CPP:
-            return OnnxOnDisk(Path(bundle.source.path))
+            return GgufOnDisk(Path(bundle.source.path), tuple(named_types(_model_in(folder))))
         return implementation_of_generating(bundle, folder, framework, lambda: _empty(folder))
 
     @classmethod
@@ -89,8 +89,12 @@ class GgufFile(SourceKind):
         return reference_of_generating(source, lambda: _empty(folder))
 
 
+def _model_in(folder: Path) -> GgufModel:
+    return msgspec.json.decode((folder / _MODEL).read_bytes(), type=GgufModel)
+
+
 def _empty(folder: Path) -> Any:
-    return module_of_gguf(msgspec.json.decode((folder / _MODEL).read_bytes(), type=GgufModel))
+    return module_of_gguf(_model_in(folder))
 
 
 def _native(model: GgufModel) -> Route:

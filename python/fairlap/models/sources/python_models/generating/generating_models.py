@@ -26,6 +26,7 @@ from fairlap.models.sources.python_models.generating.decoder_exports import (
     exported_decoder,
     exported_encoder_decoder,
 )
+from fairlap.models.sources.python_models.generating.openvino_folder import OPENVINO_GENAI, openvino_model_in
 from fairlap.models.sources.python_models.hugging_face_models import rows_in
 from fairlap.models.sources.python_models.torch_exports import ONNX_FILE
 from fairlap.models.sources.python_models.torch_models import hold_weights, require_float32
@@ -104,6 +105,8 @@ def implementation_of_generating(bundle: Bundle, folder: Path, framework: str, l
     """``load`` gives the module again, in the process of a contestant; its weights are set afterwards."""
     if framework == "torch":
         return _Native(bundle.source, load)
+    if framework == OPENVINO_GENAI:
+        return OnnxOnDisk(openvino_model_in(folder))
     encoder = folder / ENCODER_FILE
     return OnnxOnDisk(folder / ONNX_FILE, encoder=encoder if encoder.is_file() else None)
 
