@@ -30,6 +30,7 @@ class OpenVinoGenAi(Framework):
     name = "openvino-genai"
     packages = ("openvino-genai==2026.4.1.0",)
     module = "openvino_genai"
+    implementation = name
     generates = True
     environment: ClassVar = {"OPENVINO_TELEMETRY": "0"}
     no_precision: ClassVar = dict.fromkeys(
@@ -38,7 +39,7 @@ class OpenVinoGenAi(Framework):
 
     @classmethod
     def files(cls, work: Workload) -> tuple[Path, ...]:
-        return files_of(work, cls.name) if work.package.startswith("/") else ()
+        return files_of(work, cls.implementation) if work.package.startswith("/") else ()
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
@@ -50,7 +51,7 @@ class OpenVinoGenAi(Framework):
             import openvino_genai
         from importlib.metadata import version
 
-        self._version = version(self.name)
+        self._version = version(self.implementation)
         scheduler = _scheduler(openvino_genai, work)
         with phase("compile"):
             pipeline = openvino_genai.ContinuousBatchingPipeline(
