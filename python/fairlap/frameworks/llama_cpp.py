@@ -66,8 +66,8 @@ class LlamaCpp(Framework):
             context = _context(llama_cpp, model, work, wanted.threads, cached_in)
         kept = KeptPrompt() if KeptPrompt.OPTION in wanted.options else None
         steps = _Steps(llama_cpp, context, work, kept)
-        cache = _Cache(model, context, cached_in)
-        generation = Generation(steps.first, steps.following, None, lambda _: cache.held_bytes())
+        cached_bytes = _cache_bytes(model, context, cached_in)
+        generation = Generation(steps.first, steps.following, None, lambda _: cached_bytes)
         return Contestant(
             **answer_calls(work, generation, *_rounding(on_disk.types)),
             weights=dict,
@@ -127,17 +127,12 @@ class _Steps:
         return [sample(context, end) for end in ends], None, known + len(rows[0])
 
 
-class _Cache:
-    def __init__(self, model: Any, context: Any, cached_in: int) -> None:
-        named = model.metadata()
-        architecture = named["general.architecture"]
-        usual = model.n_embd // model.n_head
-        sizes = (int(named.get(f"{architecture}.attention.{part}_length", usual)) for part in ("key", "value"))
-        self._bytes = context.n_ctx * model.n_layer * model.n_head_kv * sum(sizes) * _BYTES[cached_in]
-
-    def held_bytes(self) -> int:
-        """Of all cells, of which llama.cpp makes 256, or a multiple of it, for each prompt."""
-        return self._bytes
+def _cache_bytes(model: Any, context: Any, cached_in: int) -> int:
+    """Count all cells, of which llama.cpp makes 256, or a multiple of it, for each prompt."""
+    named = model.metadata()
+    architecture, usual = named["general.architecture"], model.n_embd // model.n_head
+    sizes = (int(named.get(f"{architecture}.attention.{part}_length", usual)) for part in ("key", "value"))
+    return int(context.n_ctx * model.n_layer * model.n_head_kv * sum(sizes) * _BYTES[cached_in])
 
 
 def _precision(types: Iterable[str]) -> str:
@@ -148,10 +143,9 @@ def _precision(types: Iterable[str]) -> str:
 def _rounding(types: Sequence[str]) -> list[Notice]:
     if not types:
         return []
-    to = "float16" if tuple(types) == ("F16",) else "8 bits, or 16 where the weights have as many"
     text = (
-        f"what is multiplied with weights in {', '.join(types)} is rounded too, to {to}, and the cache to float16: "
-        "others compute in float32, with the weights expanded"
+        f"what is multiplied with weights in {', '.join(types)} is rounded too, to 8 bits where these are quantized, "
+        "and the cache to float16; others compute in float32, with the weights expanded"
     )
     return [Notice("W_FILE_PRECISION", text)]
 

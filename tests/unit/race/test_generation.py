@@ -223,3 +223,16 @@ def test_the_first_token_counts_from_when_its_request_was_due_under_load() -> No
     assert 1e9 * EACH_S <= row.output_token_at_largest_rate_p50_ns.value < 6e9 * EACH_S
     assert first_ns + 15e9 * EACH_S < 1.05 * row.latency_at_largest_rate_p50_ns.value
     assert row.tokens_at_largest_rate_per_s.value < TOKENS / (FIRST_S + 15 * EACH_S)
+
+
+@pytest.mark.slow
+def test_under_load_a_runtime_without_logits_is_checked_by_its_tokens_and_loadgen_left_out() -> None:
+    [process] = raced("generating:alone", Load(0.9, 1.0, trial_s=0.5)).processes
+    assert process.outcome == "finished", process.message
+    assert process.load is not None
+    assert process.load.largest_rate_per_s
+    assert process.load.loadgen is None
+    assert "tokens" in process.load.loadgen_absent
+    assert any(error.when != "before" for error in process.errors)
+    [wrong] = raced("generating:wrong-step-alone", Load(0.9, 1.0, trial_s=0.5)).processes
+    assert (wrong.outcome, wrong.code) == ("disqualified", "E_OUTPUT")
