@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ pytestmark = [needs_proc, pytest.mark.slow]
 
 PROMPT, TOKENS = 9, 12
 SHORT = ("--blocks", 1, "--seconds", 0.2, "--threads", 1, "--no-store", "--json")
-LONG = {"max_position_embeddings": 512}
+LONG: dict[str, Any] = {"max_position_embeddings": 512}
 
 
 @pytest.fixture(autouse=True)

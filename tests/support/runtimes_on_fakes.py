@@ -140,7 +140,8 @@ def install_cyllama(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[_Cont
 
 class _Handle:
     def __init__(self, prompt: list[int], config: Any) -> None:
-        self.text, self.left, self.unread = list(prompt), config.max_new_tokens, []
+        self.text, self.left = list(prompt), config.max_new_tokens
+        self.unread: list[int] = []
         self.is_read = False
 
     def step(self) -> int:

@@ -76,7 +76,7 @@ class KeepsPrompts(llama_cpp.LlamaCpp):
             steps._context.set_state_seq_data(state, 0)
             return found
 
-        llama_cpp._Steps.first = first  # type: ignore[method-assign]
+        llama_cpp._Steps.first = first  # type: ignore[method-assign, assignment]
         return super().prepare(work, wanted, phase)
 
 
