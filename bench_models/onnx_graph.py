@@ -10,7 +10,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec, Tensor
 from onnx import TensorProto, helper, numpy_helper
 
-OPSET = 20
+OPSET = 21
 IR_VERSION = 10
 _TYPES = {"float32": TensorProto.FLOAT, "int32": TensorProto.INT32}
 

@@ -158,6 +158,8 @@ class Spec:
     modes: tuple[Mode, ...] = ("infer", "grad")
     training: Training = PLAIN_TRAINING  # unless another one is asked for
     precisions: tuple[Precision, ...] = PRECISIONS_OF_MODELS
+    # Of those, the ones whose steps of training are proven. Not in its text.
+    trained_in: tuple[Precision, ...] = field(default=("fp32", "bf16", "autocast"), repr=False)
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer

@@ -59,6 +59,10 @@ _COMPILING = ("lower", "trace", "compile")
 _AFTER_THE_FIRST = ("proof", "checked_calls", "warm_up", "measured")
 
 
+TOKENS = "a token"
+"""``AnswerError.what`` of an answer that is proven by its tokens alone."""
+
+
 class AnswerError(msgspec.Struct, frozen=True):
     """How far one array of an answer is from the float64 reference; stored also when the array is right.
 
@@ -78,6 +82,11 @@ class AnswerError(msgspec.Struct, frozen=True):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 msgspec.structs.force_setattr(self, name, None)
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether it was compared number by number; tokens are right or wrong."""
+        return self.what != TOKENS
 
     @property
     def distance(self) -> float:

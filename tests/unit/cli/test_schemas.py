@@ -66,6 +66,7 @@ PRINTED = [
     (("roofs", "--threads", 1), "fairlap.roofs/1", {0}),
     (("collectives", "--on", "mpi", "--sizes", "4KB,1MB", "--seed", 7), "fairlap.collectives/1", {1}),
     (("stability", "softmax", "--on", "onnxruntime", "--seed", 7), "fairlap.stability/1", {0}),
+    (("mistakes", "missing_axis", "--on", "numpy"), "fairlap.mistakes/1", {0}),
     (("explain",), "fairlap.codes/1", {0}),
     (("explain", "E_OUTPUT"), "fairlap.code/1", {0}),
     (("runs",), "fairlap.runs/1", {0}),

@@ -11,6 +11,7 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.token_check import OWN_TOKENS
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import reference_at
 from fairlap.models.spec import BATCH, UNIT_ROUNDOFF, Spec
@@ -30,7 +31,9 @@ class Inference(ModeSide):
     def errors(self, materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
         measured = getattr(_reference_of(materials), "output_errors", None)
         if measured is None:
-            return reference_errors(materials, got, materials.reference(which), when)
+            own = got.get(OWN_TOKENS)
+            reference = materials.reference(which) if own is None else materials.reference_after(which, own)
+            return reference_errors(materials, got, reference, when)
         if missing := [tensor.name for tensor in materials.spec.outputs if tensor.name not in got]:
             raise OtherWork(f"its answer lacks {missing[0]}", "E_OUTPUT")
         inputs, roundoff = safetensors.read(materials.inputs_file(which)), UNIT_ROUNDOFF[materials.work.precision]
