@@ -62,8 +62,9 @@ class Implementation:
                 return [_wrong(tensor.name, f"its shape is {list(array.shape)}, not {list(shape)}")]
             if count := int(np.count_nonzero(~np.isfinite(array))):
                 return [_wrong(tensor.name, f"{count:,} of {array.size:,} elements are not finite")]
-        wide = (_in_float64(arrays) for arrays in (weights, inputs, got, expected))
-        return [_error(*found) for found in measured(Answered(self._operation, *wide, roundoff))]
+        of_weights, given, answer, right = map(_in_float64, (weights, inputs, got, expected))
+        answered = Answered(self._operation, of_weights, given, answer, right, roundoff)
+        return [_error(*found) for found in measured(answered)]
 
 
 def _in_float64(arrays: Arrays) -> Arrays:
