@@ -152,14 +152,3 @@ def test_a_cache_of_whole_prompts_disqualifies_llama_cpp(tmp_path: Path, monkeyp
     found = raced("keeps-prompts,llama-cpp", gguf_source(file, (448, 4)), 0.3)
     assert found["keeps-prompts"][:2] == ("disqualified", "E_KEPT_ANSWERS"), found
     assert found["llama-cpp"][0] == "finished", found
-
-
-def test_its_cache_of_whole_prompts_disqualifies_openvino_genai(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    skip_unless_available("openvino-genai")
-    install_runtimes(tmp_path / "installed", monkeypatch)
-    source = generating_source(generating_folder(tmp_path / "m", "llama", **LONG), (448, 4), batch=None)
-    found = raced("keeps-prefixes,openvino-genai", source, 0.3)
-    assert found["keeps-prefixes"][:2] == ("disqualified", "E_KEPT_ANSWERS"), found
-    assert found["openvino-genai"][0] == "finished", found

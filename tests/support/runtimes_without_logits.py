@@ -1,4 +1,4 @@
-"""Contestants that hand out no logits: PyTorch with a mistake for each variant, and two that keep whole prompts."""
+"""Contestants that hand out no logits: PyTorch with a mistake for each variant, llama.cpp that keeps whole prompts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fairlap.frameworks import llama_cpp, openvino_genai
+from fairlap.frameworks import llama_cpp
 from fairlap.frameworks.contract import Contestant, Phase, Settings
 from fairlap.frameworks.contract_parts.generation import Generation, answer_calls
 from fairlap.models.workload import Workload
@@ -42,23 +42,6 @@ class OwnTokens(Spoilt):
         return replace(found, **answer_calls(work, own))
 
 
-class KeepsPrefixes(openvino_genai.OpenVinoGenAi):
-    """With the library's own cache of whole prompts."""
-
-    name = "keeps-prefixes"
-
-    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        usual = openvino_genai._scheduler
-
-        def keeping(genai: Any, work: Any) -> Any:
-            found = usual(genai, work)
-            found.enable_prefix_caching = True
-            return found
-
-        openvino_genai._scheduler = keeping
-        return super().prepare(work, wanted, phase)
-
-
 class KeepsPrompts(llama_cpp.LlamaCpp):
     """With the state after each prompt, and the token that it chose then."""
 
@@ -81,6 +64,6 @@ class KeepsPrompts(llama_cpp.LlamaCpp):
 
 
 def install_runtimes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = {"own-tokens": "OwnTokens", "keeps-prefixes": "KeepsPrefixes", "keeps-prompts": "KeepsPrompts"}
+    kinds = {"own-tokens": "OwnTokens", "keeps-prompts": "KeepsPrompts"}
     frameworks = {name: f"runtimes_without_logits:{kind}" for name, kind in kinds.items()}
     install_frameworks(folder, monkeypatch, frameworks)

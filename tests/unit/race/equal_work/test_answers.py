@@ -31,6 +31,7 @@ from fairlap.request.work import Work
 
 GRADIENT = np.linspace(-1, 1, 30, dtype=np.float32)
 WORK = Work("mlp", 2, "grad")
+_GGUF = "fairlap.models.sources.kinds.gguf_file:GgufFile"
 
 
 @pytest.fixture
@@ -186,7 +187,7 @@ def test_a_route_in_the_types_of_the_file_has_the_bounds_of_their_rounding_and_o
 ) -> None:
     tight, wide = {"logits": Tolerance(0.999, 1e-4, 1e-4)}, {"logits": Tolerance(0.99, 0.1, 0.1)}
     routes = {"llama-cpp": Route("native", bounds="bf16"), "torch": Route("expanded")}
-    bundle = SimpleNamespace(routes=routes, tolerances={"fp32": tight, "bf16": wide}, kind="")
+    bundle = SimpleNamespace(routes=routes, tolerances={"fp32": tight, "bf16": wide}, kind=_GGUF)
     monkeypatch.setattr(material_sources, "bundle_in", lambda _: bundle)
     work = Work("m.gguf", 1, source=Source("m.gguf", "/m.gguf", "/", generate=(4, 4)))
     spec: Any = None
