@@ -74,4 +74,5 @@ class Implementation(OfFunction):
     def _second_slope_of_slope(self, weights: Arrays, point: Array, along: Array) -> Array:
         step = _SECOND_DIFFERENCE / max(float(np.abs(along).max()), 1e-300)
         parts = [share * self._jacobian(weights, point + place * step * along) for place, share in _FIVE.items()]
-        return np.sum(parts, axis=0) / step**2
+        found: Array = np.sum(parts, axis=0) / step**2
+        return found
