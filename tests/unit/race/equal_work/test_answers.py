@@ -15,11 +15,13 @@ from fairlap.race.equal_work.answers import (
     OtherWork,
     answer_error,
     answer_errors,
+    require_conditions,
     require_right,
     require_settings,
 )
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
+from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.request.work import Work
 
 GRADIENT = np.linspace(-1, 1, 30, dtype=np.float32)
@@ -172,3 +174,14 @@ def test_a_wrong_answer_takes_two_lines_whatever_is_in_force(own_types: tuple[st
     assert len(str(found.value)) < most
     assert "fp32" in str(found.value)
     assert "IMG_20240131_120000.jpg" in str(found.value)
+
+
+def test_a_worker_that_times_calls_under_other_conditions_of_its_gpu_is_disqualified() -> None:
+    both, cold = DeviceConditions("cold", "burst"), {"cache": "flushed before each sample"}
+    require_conditions(None, {})
+    require_conditions(DeviceConditions("cold"), cold)
+    require_conditions(both, {**cold, "regime": "burst, after 500 ms of rest"})
+    for wanted, in_force in ((DeviceConditions("cold"), {}), (both, cold), (DeviceConditions(regime="burst"), cold)):
+        with pytest.raises(OtherWork) as refused:
+            require_conditions(wanted, in_force)
+        assert refused.value.code == "E_DEVICE_CONDITIONS"
