@@ -41,7 +41,7 @@ def test_a_race_under_conditions_of_the_gpu_has_them_in_its_row_and_no_energy_of
     assert process.outcome == "finished", process.message
     assert row.device_cache == FLUSHED
     assert row.device_regime is not None
-    assert row.device_regime.startswith("burst, after 500 ms of rest")
+    assert row.device_regime.startswith("burst, after 500.0 ms of rest")
     assert row.latency_p50_ns is not None
     assert row.energy_per_item_j is None
     assert "flushed between calls" in row.absent["energy_per_item_j"]

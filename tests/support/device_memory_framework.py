@@ -25,9 +25,9 @@ class TakesDeviceMemory(NumpyFramework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         driver, taken = ctypes.CDLL(os.environ["FAIRLAP_LIBCUDA"]), ctypes.c_uint64()
-        context = ctypes.c_uint64()
-        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
-        driver.cuCtxSetCurrent(context)
+        driver.fake_cuda_activate_primary_context.restype = ctypes.c_uint64
+        driver.fake_cuda_make_current.argtypes = (ctypes.c_uint64,)
+        driver.fake_cuda_make_current(driver.fake_cuda_activate_primary_context(0))
         nbytes = work.batch * ITEM_BYTES
         if error := driver.cuMemAlloc_v2(ctypes.byref(taken), ctypes.c_size_t(nbytes)):
             raise OutOfMemoryError(f"the driver returned {error} for {nbytes} bytes")
