@@ -65,7 +65,7 @@ def test_the_largest_batch_is_the_last_that_fits_into_the_memory_of_the_gpu(
     install_frameworks(
         tmp_path / "more", monkeypatch, {"takes-device-memory": "device_memory_framework:TakesDeviceMemory"}
     )
-    run = run_of_one_block("takes-device-memory", Work("mlp", 2), seconds=0.02, device="cuda:0", max_batch=64)
+    run = run_of_one_block("takes-device-memory", Work("mlp", 2), seconds=0.3, device="cuda:0", max_batch=64)
     [process], [row] = run.processes, results_of(run, "r").rows
     assert process.outcome == "finished", process.message
     found = process.largest_batch

@@ -25,6 +25,7 @@ class TakesDeviceMemory(NumpyFramework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         driver, taken = ctypes.CDLL(os.environ["FAIRLAP_LIBCUDA"]), ctypes.c_uint64()
+        driver.cuInit(0)
         driver.fake_cuda_activate_primary_context.restype = ctypes.c_uint64
         driver.fake_cuda_make_current.argtypes = (ctypes.c_uint64,)
         driver.fake_cuda_make_current(driver.fake_cuda_activate_primary_context(0))
