@@ -26,11 +26,15 @@ _WRONG_STEP = 5
 class Generating(NumpyFramework):
     name = "generating"
     generates = True
-    variants: ClassVar = ("", "wrong-step", "no-cache", "kept-cache", "kept-prompt", "wrong-token", "promised-token")
+    variants: ClassVar = (
+        *("", "wrong-step", "no-cache", "kept-cache", "kept-prompt", "wrong-token", "promised-token"),
+        *("alone", "wrong-step-alone", "wrong-token-alone", "kept-prompt-alone"),  # they hand out no logits
+    )
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
-        variant = wanted.variant
+        variant = wanted.variant.removesuffix("alone").removesuffix("-")
+        logits_of: Any = None if wanted.variant.endswith("alone") else (lambda logits: logits)
         names = cache_names(SIZE)
         kept: list[Any] = []
         read: dict[bytes, Any] = {}
@@ -67,7 +71,7 @@ class Generating(NumpyFramework):
             return step(tokens, state[0], state[1], time.perf_counter() + EACH_S)
 
         return Contestant(
-            **answer_calls(work, Generation(first, following, lambda logits: logits, lambda state: bytes_of(state[0]))),
+            **answer_calls(work, Generation(first, following, logits_of, lambda state: bytes_of(state[0]))),
             weights=lambda: dict(work.weights),
             in_force=in_force(work, wanted),
         )

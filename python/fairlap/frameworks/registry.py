@@ -18,6 +18,8 @@ _BUILT_IN = {
     "onnxruntime": "fairlap.frameworks.onnxruntime:OnnxRuntime",
     "onnxruntime-genai": "fairlap.frameworks.onnxruntime_genai:OnnxRuntimeGenAi",
     "openvino": "fairlap.frameworks.openvino:OpenVino",
+    "openvino-genai": "fairlap.frameworks.openvino_genai:OpenVinoGenAi",
+    "llama-cpp": "fairlap.frameworks.llama_cpp:LlamaCpp",
     "litert": "fairlap.frameworks.litert:LiteRT",
     "python": "fairlap.frameworks.python_callable:PythonCallable",
     "command": "fairlap.frameworks.programs.command:CommandLine",
@@ -41,8 +43,6 @@ _BUILT_IN = {
 _REFUSED = {
     "horovod": "its last release, 0.28.1 of 2023, does not build with current frameworks; race mpi, or torch, jax and "
     "tensorflow with their own exchange of gradients",
-    "openvino-genai": "its pipelines return no logits and choose every token themselves, so their answers cannot be "
-    "proven equal; race openvino, which runs the same file with its cache as states",
 }
 
 

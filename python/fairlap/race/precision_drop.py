@@ -75,7 +75,8 @@ def _in_fp32(plan: Plan, work: Work, everything: Sequence[ProcessResult]) -> Ite
 
 def _worst_error(processes: Sequence[ProcessResult]) -> float | None:
     """Of all answers that were checked; infinite where one was not finite."""
-    return max((error.distance for process in processes for error in process.errors), default=None)
+    errors = (error for process in processes for error in process.errors)
+    return max((error.distance for error in errors if error.has_distance), default=None)
 
 
 def _score(processes: Sequence[ProcessResult]) -> tuple[str, float] | None:

@@ -19,7 +19,12 @@ from fairlap.models.array_files.safetensors import NotWritten
 from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.material_sources import materials_for, require_room_for_weights, without_route
+from fairlap.race.equal_work.material_sources import (
+    materials_for,
+    require_room_for_weights,
+    with_own_bounds,
+    without_route,
+)
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
@@ -188,7 +193,13 @@ class Race:
 
     def _run_block(self, block: Block, runners: list[Runner], bench: Bench) -> None:
         # Before anything is timed: they may have to be drawn, and a reference computed.
-        materials = [self._materials_of(self.plan.work_of(block, place), block.data_seed) for place in block.order]
+        materials = [
+            with_own_bounds(
+                self.plan.contestants[place],
+                self._materials_of(self.plan.work_of(block, place), block.data_seed),
+            )
+            for place in block.order
+        ]
         by_place = dict(zip(block.order, materials, strict=True))
         began_s = time.monotonic()
         runs_of = partial(self._runs_of, block, by_place, runners, bench)

@@ -19,7 +19,7 @@ from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
-Mode = Literal["infer", "grad", "train", "solve", "solve-grad", "jvp", "vjp", "hvp", "hessian", "jacobian"]
+Mode = Literal["infer", "grad", "train", "solve", "solve-grad", "jvp", "vjp", "hvp", "hessian", "jacobian", "third"]
 
 
 Precision = Literal["fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64"]

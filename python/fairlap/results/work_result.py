@@ -133,7 +133,7 @@ class ContestantResult:
     def worst_relative_error(self) -> float | None:
         """Infinite when an answer was not finite. Over an epoch rounding grows, so that does not count."""
         errors = (error for process in self.processes for error in process.errors)
-        return max((error.distance for error in errors if error.when != FIRST_EPOCH), default=None)
+        return max((each.distance for each in errors if each.has_distance and each.when != FIRST_EPOCH), default=None)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
 _BUILT_IN = (
     "fairlap.scenarios.solving.scenario:Solving",
+    "fairlap.scenarios.digits.scenario:Digits",
     "fairlap.scenarios.derivatives.scenario:Derivatives",
     "fairlap.scenarios.file_to_answer.scenario:FileToAnswer",
     "fairlap.scenarios.passes.scenario:PassesOverData",

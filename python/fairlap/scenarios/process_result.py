@@ -18,6 +18,7 @@ from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.calls.latency_messages import Feeding
+from fairlap.scenarios.digits.digits_found import DigitsFound
 from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound
 from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.load.load_messages import LoadFound
@@ -58,6 +59,10 @@ _COMPILING = ("lower", "trace", "compile")
 _AFTER_THE_FIRST = ("proof", "checked_calls", "warm_up", "measured")
 
 
+TOKENS = "a token"
+"""``AnswerError.what`` of an answer that is proven by its tokens alone."""
+
+
 class AnswerError(msgspec.Struct, frozen=True):
     """How far one array of an answer is from the float64 reference; stored also when the array is right.
 
@@ -77,6 +82,11 @@ class AnswerError(msgspec.Struct, frozen=True):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 msgspec.structs.force_setattr(self, name, None)
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether it was compared number by number; tokens are right or wrong."""
+        return self.what != TOKENS
 
     @property
     def distance(self) -> float:
@@ -165,6 +175,7 @@ class ProcessResult(msgspec.Struct):
     answers: AnswersFound | None = None  # of a race from file to answer
     passes: PassesFound | None = None  # of an input pipeline over data on disk
     work_precision: WorkPrecision | None = None  # of a solver of differential equations
+    digits: DigitsFound | None = None  # of an operation on which digits are lost
     ranks: RanksFound | None = None  # where several processes shared its steps
     streams: StreamsFound | None = None  # of prompts that were sent to a server
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn

@@ -23,6 +23,7 @@ from fairlap.scenarios.file_to_answer.stage_messages import ItemSeen, ItemsMeasu
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.mistakes.mistakes_messages import MistakeSeen, PlantMistake
 from fairlap.scenarios.ranks.ranks_messages import (
     CollectiveTimed,
     PrepareCollectives,
@@ -164,6 +165,7 @@ Request = (
     | StepAlone
     | PrepareCollectives
     | TimeCollective
+    | PlantMistake
     | Drop
     | Quit
 )
@@ -232,6 +234,7 @@ Reply = (
     | Resized
     | SteppedAlone
     | CollectiveTimed
+    | MistakeSeen
     | Dropped
     | Ended
     | Failed

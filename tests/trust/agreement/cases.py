@@ -96,6 +96,15 @@ IN_A_SINGLE_TURN = ("--seconds", "3")  # as long as the turns of the loop around
 FILES_TASK, PHOTO_TASK = (f"tests.trust.agreement.by_hand.{name}_task" for name in ("files", "photo"))
 CASES = (
     Case("latency", COMPARE, value("latency_p50_ns"), 0.03, model_file="convnet-8.onnx"),
+    Case(
+        "forecast",
+        ("compare", "tcn"),
+        value("latency_p50_ns"),
+        0.03,
+        contestants=("torch", "jax", "onnxruntime"),
+        model_file="tcn-8.onnx",
+        threads=(1,),
+    ),
     Case("grad", (*COMPARE, "--mode", "grad"), value("latency_p50_ns"), 0.03, TRAINING),
     Case("train", (*COMPARE, *TRAINED), value("latency_p50_ns"), 0.03, TRAINING),
     Case(

@@ -23,11 +23,13 @@ NAMES = [
         "executorch",
         "jax",
         "litert",
+        "llama-cpp",
         "mpi",
         "mxnet",
         "onnxruntime",
         "onnxruntime-genai",
         "openvino",
+        "openvino-genai",
         "paddle",
         "python",
     ),
@@ -37,6 +39,7 @@ NAMES = [
 HEAVY = {
     *(
         "ai_edge_litert",
+        "cyllama",
         "executorch",
         "jax",
         "jaxlib",
@@ -45,6 +48,7 @@ HEAVY = {
         "onnxruntime",
         "onnxruntime_genai",
         "openvino",
+        "openvino_genai",
     ),
     *("paddle", "mpi4py", "tensorflow", "tensorrt", "tinygrad", "torch"),
     *("diffrax", "torchdiffeq"),
@@ -107,7 +111,7 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
         framework_named("qqqq")
 
 
-@pytest.mark.parametrize(("name", "reason"), [("horovod", "0.28.1"), ("openvino-genai", "logits")])
+@pytest.mark.parametrize(("name", "reason"), [("horovod", "0.28.1")])
 def test_a_framework_that_cannot_be_supported_is_refused_with_the_reason(name: str, reason: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         framework_named(name)

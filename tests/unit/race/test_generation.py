@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.bench_models.characters.spec import SIZE
+from fairlap.models.array_files import safetensors
 from fairlap.models.spec import Tolerance
-from fairlap.race.equal_work.answers import reference_errors
+from fairlap.race.equal_work.answers import OtherWork, reference_errors, require_changed, require_right
 from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.run import Run
 from fairlap.render.text.terminal import text_of
@@ -80,6 +81,26 @@ def test_a_model_that_does_not_generate_has_no_times_of_tokens(example: None) ->
     assert row.memory_absent["key_value_cache"]
 
 
+def test_a_runtime_without_logits_is_ranked_by_its_tokens_and_shows_no_error() -> None:
+    run = raced("generating:alone", batch=2)
+    [process] = run.processes
+    assert process.outcome == "finished", process.message
+    assert [warning.code for warning in process.warnings].count("W_TOKENS_ALONE") == 1
+    [row] = results_of(run, "r").rows
+    assert row.latency_p50_ns is not None
+    assert (row.error_relative, row.error_absolute) == (None, None)
+    assert "tokens" in row.absent["error_relative"]
+    assert row.answers == "agree with the reference"
+
+
+@pytest.mark.parametrize(("variant", "token"), [("wrong-step-alone", 6), ("wrong-token-alone", 1)])
+def test_a_token_that_the_reference_does_not_choose_disqualifies_one_without_logits(variant: str, token: int) -> None:
+    [process] = raced(f"generating:{variant}").processes
+    assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message
+    assert f"token {token} of prompt 1 " in process.message
+    assert "finite" not in process.message
+
+
 @pytest.mark.parametrize("variant", ["wrong-step", "no-cache", "kept-cache", "wrong-token"])
 def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> None:
     [process] = raced(f"generating:{variant}").processes
@@ -88,32 +109,74 @@ def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> No
     assert token is None or f"token {token} of prompt 1 " in process.message
 
 
-def test_prompts_that_a_cache_has_read_before_disqualify_although_answers_take_as_long() -> None:
+@pytest.mark.parametrize("variant", ["kept-prompt", "kept-prompt-alone"])
+def test_prompts_that_a_cache_has_read_before_disqualify_although_answers_take_as_long(variant: str) -> None:
     """The prompt is a fifth of the time of an answer, and all of the time to its first token.
 
     Times of a race beside other tests may scatter too much to accuse anybody, so it has three tries.
     """
-    found = {raced("generating:kept-prompt").processes[0].code for _ in range(3)}
+    found = {raced(f"generating:{variant}").processes[0].code for _ in range(3)}
     assert "E_KEPT_ANSWERS" in found
 
 
-def test_a_right_answer_with_another_token_shows_where_and_by_how_much() -> None:
+def materials_within(absolute: float) -> Any:
     outputs = [SimpleNamespace(name="logits"), SimpleNamespace(name="chosen_logits")]
-    materials: Any = SimpleNamespace(
+    return SimpleNamespace(
         spec=SimpleNamespace(continuation="continuation", outputs=outputs),
         work=SimpleNamespace(precision="bf16"),
-        tolerance=lambda _: Tolerance(cosine=0.99, absolute=0.05, relative=0.05),
+        tolerance=lambda _: Tolerance(cosine=0.99, absolute=absolute, relative=0.001),
     )
-    right = np.array([[[3.0, 2.0, 1.0], [1.0, 3.0, 2.98], [2.0, 1.0, 3.0]]])
-    got = right.copy()
+
+
+def answer_of(logits: np.ndarray) -> dict[str, np.ndarray]:
+    return {"logits": logits, "chosen_logits": logits.max(axis=2)}
+
+
+RIGHT = np.array([[[3.0, 2.0, 1.0], [1.0, 3.0, 2.98], [2.0, 1.0, 3.0]]])
+
+
+def test_a_right_answer_with_another_token_shows_where_and_by_how_much() -> None:
+    materials, got = materials_within(0.05), RIGHT.copy()
     got[0, 1] = [1.0, 2.98, 3.0]
-    reference = {"logits": right, "chosen_logits": right.max(axis=2)}
-    errors = reference_errors(materials, {"logits": got, "chosen_logits": got.max(axis=2)}, reference, "before")
+    errors = reference_errors(materials, answer_of(got), answer_of(RIGHT), "before")
     assert all(error.right for error in errors)
     [notice] = Inference().notices(errors)
     assert notice.code == "W_OTHER_TOKENS"
     assert re.findall(r"\d+(?:\.\d+)?", notice.text) == ["2", "3", "2", "1", "2", "1", "0.02"]
-    assert Inference().notices(reference_errors(materials, reference, reference, "before")) == []
+    assert Inference().notices(reference_errors(materials, answer_of(RIGHT), answer_of(RIGHT), "before")) == []
+
+
+@pytest.mark.parametrize("name", ["chosen_tokens", "own_tokens"])
+def test_tokens_alone_are_right_within_the_bound_of_the_logits_and_wrong_beyond(name: str) -> None:
+    got = {name: np.array([[0, 2, 2]])}  # the second is another one, by 0.02
+    [near] = reference_errors(materials_within(0.05), got, answer_of(RIGHT), "before")
+    assert near.right
+    [notice] = Inference().notices([near])
+    assert (notice.code, re.findall(r"\d+(?:\.\d+)?", notice.text)) == (
+        "W_OTHER_TOKENS",
+        ["2", "3", "2", "1", "2", "1", "0.02"],
+    )
+    [far] = reference_errors(materials_within(0.01), got, answer_of(RIGHT), "before")
+    assert (far.right, far.has_distance, near.has_distance) == (False, False, False)
+    assert re.findall(r"\d+(?:\.\d+)?", far.why) == ["2", "1", "2", "1", "0.02", "0.01"]
+    with pytest.raises(OtherWork) as refused:
+        require_right([far], {})
+    assert refused.value.code == "E_OUTPUT"
+
+
+@pytest.mark.parametrize("tokens", [[[0, 1]], [[0, 1, 3]], [[0, -1, 2]], [[0, 1, 2], [0, 1, 2]]])
+def test_tokens_of_another_number_or_none_of_the_vocabulary_are_wrong(tokens: list[list[int]]) -> None:
+    [error] = reference_errors(materials_within(9.0), {"own_tokens": np.array(tokens)}, answer_of(RIGHT), "before")
+    assert (error.right, error.why != "") == (False, True)
+
+
+def test_the_same_tokens_for_two_prompts_are_no_kept_answer(tmp_path: Path) -> None:
+    file = tmp_path / "answer.safetensors"
+    safetensors.write(file, {"own_tokens": np.array([[7, 7, 7]])})
+    require_changed(file, file)
+    safetensors.write(file, {"logits": RIGHT})
+    with pytest.raises(OtherWork):
+        require_changed(file, file)
 
 
 def test_a_token_that_is_not_on_the_host_fails() -> None:
@@ -158,3 +221,16 @@ def test_the_first_token_counts_from_when_its_request_was_due_under_load() -> No
     assert 1e9 * EACH_S <= row.output_token_at_largest_rate_p50_ns.value < 6e9 * EACH_S
     assert first_ns + 15e9 * EACH_S < 1.05 * row.latency_at_largest_rate_p50_ns.value
     assert row.tokens_at_largest_rate_per_s.value < TOKENS / (FIRST_S + 15 * EACH_S)
+
+
+@pytest.mark.slow
+def test_under_load_a_runtime_without_logits_is_checked_by_its_tokens_and_loadgen_left_out() -> None:
+    [process] = raced("generating:alone", Load(0.9, 1.0, trial_s=0.5)).processes
+    assert process.outcome == "finished", process.message
+    assert process.load is not None
+    assert process.load.largest_rate_per_s
+    assert process.load.loadgen is None
+    assert "tokens" in process.load.loadgen_absent
+    assert any(error.when != "before" for error in process.errors)
+    [wrong] = raced("generating:wrong-step-alone", Load(0.9, 1.0, trial_s=0.5)).processes
+    assert (wrong.outcome, wrong.code) == ("disqualified", "E_OUTPUT")

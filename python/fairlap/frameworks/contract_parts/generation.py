@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.token_check import CHOSEN_TOKENS, OWN_TOKENS
 from fairlap.models.workload import Workload
 
 if TYPE_CHECKING:
@@ -22,15 +24,25 @@ if TYPE_CHECKING:
 
 Tokens = npt.NDArray[np.integer[Any]]
 
+_ALONE = "it hands out no logits, so its answers are proven by their tokens: {}"
+_AFTER_HANDED = "each must be the one that the float64 reference prefers, or as near to it as rounding explains"
+_AFTER_OWN = (
+    "it reads those that it chose itself, and each must be the one that the float64 reference prefers after them"
+)
+
 
 @dataclass(frozen=True)
 class Generation:
-    """The steps of one contestant. Logits and the state stay in the framework."""
+    """The steps of one contestant. Logits and the state stay in the framework.
+
+    Without ``logits`` the answer is its tokens. A runtime that ``reads_own`` tokens ignores those that it is handed.
+    """
 
     first: Callable[[Tokens], Step]  # of the prompts, one row for each item
     following: Callable[[Any, Tokens], Step]  # of the state and of one token for each item
-    logits: Callable[[Any], npt.NDArray[Any]]  # of a step, as an array
+    logits: Callable[[Any], npt.NDArray[Any]] | None  # of a step, as an array; None if it hands out none
     cache_bytes: Callable[[Any], int] | None = None  # that a state holds for keys and values; None if that is unknown
+    reads_own: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,13 +64,16 @@ class AnswerCalls:
         prompt, tokens = self._tokens(inputs)
         return stamps.answer(self.generation.first, self.generation.following, prompt, tokens, self.work.batch)
 
-    def outputs(self, result: tuple[Sequence[list[int]], Sequence[Any]]) -> dict[str, npt.NDArray[np.float32]]:
-        """Collect the logits of every step, and those of the chosen tokens.
+    def outputs(self, result: tuple[Sequence[list[int]], Sequence[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Collect the logits of every step, and those of the chosen tokens; or the tokens alone.
 
-        The latter are the largest if the contestant chose rightly.
+        The latter logits are the largest if the contestant chose rightly.
         """
-        chosen = np.array(result[0]).T
-        logits = np.stack([np.asarray(self.generation.logits(each), np.float32) for each in result[1]], axis=1)
+        chosen, of_step = np.array(result[0]).T, self.generation.logits
+        if of_step is None:
+            name = OWN_TOKENS if self.generation.reads_own else CHOSEN_TOKENS
+            return {name: np.ascontiguousarray(chosen, np.int64)}
+        logits = np.stack([np.asarray(of_step(each), np.float32) for each in result[1]], axis=1)
         known = (chosen >= 0) & (chosen < logits.shape[2])
         taken = np.take_along_axis(logits, np.where(known, chosen, 0)[..., None], axis=2)[..., 0]
         names = [tensor.name for tensor in self.work.spec.outputs]
@@ -106,9 +121,13 @@ def bytes_of(arrays: Any) -> int:
     return int(arrays.nbytes)
 
 
-def answer_calls(work: Workload, generation: Generation) -> dict[str, Any]:
-    """Derive the fields of a contestant that follow from its steps."""
+def answer_calls(work: Workload, generation: Generation, *notices: Notice) -> dict[str, Any]:
+    """Derive the fields of a contestant that follow from its steps; ``notices`` are further ones."""
     from fairlap.engine.token_stamps import TokenStamps
+
+    if generation.logits is None:
+        how = _AFTER_OWN if generation.reads_own else _AFTER_HANDED
+        notices = (Notice("W_TOKENS_ALONE", _ALONE.format(how)), *notices)
 
     tokens = work.spec.tokens_of_an_answer
     calls = AnswerCalls(work, generation, TokenStamps(tokens), TokenStamps(tokens, most_answers=1))
@@ -120,4 +139,5 @@ def answer_calls(work: Workload, generation: Generation) -> dict[str, Any]:
         "stamps": calls.stamps,
         "stamps_of_new": calls.stamps_of_new,
         "cache_bytes": calls.cache_bytes if generation.cache_bytes else None,
+        "notices": (lambda: notices) if notices else None,
     }

@@ -62,6 +62,7 @@ class Route(msgspec.Struct, frozen=True):
     no_gradients: str = ""  # why it cannot be differentiated on this route
     no_training: str = ""  # why it cannot be trained on this route, although it may be differentiated
     in_training: bool = False  # it was converted as it is in training too
+    bounds: Precision | None = None  # in whose bounds an answer is right, where this route rounds to the file's types
 
     @property
     def is_native(self) -> bool:

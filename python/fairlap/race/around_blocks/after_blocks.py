@@ -20,6 +20,7 @@ from fairlap.race.around_blocks.largest_batch import largest_batch
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.around_blocks.profiles import Profiling, run_profiles
 from fairlap.race.around_blocks.smallest_memory import Trial, smallest_memory
+from fairlap.race.equal_work.material_sources import with_own_bounds
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
 from fairlap.race.processes.at_scale import runner_for
@@ -90,7 +91,8 @@ class AfterBlocks:
                 process = next((process for process in reversed(processes) if process.finished), None)
                 if process is None:
                     continue
-                materials = self._materials_of(plan.work_of(block, number), plan.data_seeds[0])
+                whole = self._materials_of(plan.work_of(block, number), plan.data_seeds[0])
+                materials = with_own_bounds(runner.name, whole)
                 request = request_for(plan, materials, runner)
                 trial = Trial(plan, block, materials, runner, request, processes, bench.scratch, bench.feeding)
                 if plan.min_memory and not any(each.smallest_memory for each in processes):

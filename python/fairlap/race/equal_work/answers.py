@@ -22,7 +22,15 @@ from fairlap.frameworks.contract import NO_WEIGHTS, UNKNOWN
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import OutputError, output_errors, quantized_errors
-from fairlap.models.checks.token_check import first_difference, other_tokens
+from fairlap.models.checks.token_check import (
+    differing_tokens,
+    first_beyond,
+    first_difference,
+    logits_of,
+    other_tokens,
+    tokens_alone,
+    why_no_tokens,
+)
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
@@ -30,12 +38,15 @@ from fairlap.race.equal_work.training_answers import AFTER_TRAINING
 from fairlap.request.fields.device_conditions import CACHE, REGIME, DeviceConditions
 from fairlap.request.fields.device_conditions import CODE as CONDITIONS
 from fairlap.request.work import Precision
-from fairlap.scenarios.process_result import AnswerError
+from fairlap.scenarios.process_result import TOKENS, AnswerError
 
 GRADIENT = "grad/"
 PEER_GRADIENT = "gradient compared with"
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "tf32": 2.5e-2, "fp16": 2.5e-2, "autocast": 1e-1, "bf16": 1e-1}
-_PRECISIONS: Mapping[str, Precision] = {"float16": "fp16", "bfloat16": "bf16"}  # of types of a user's file
+_PRECISIONS: Mapping[str, Precision] = {
+    "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8", "int16": "int8",
+}  # fmt: skip
+"""Of types of a user's file."""
 _STEPS = frozenset(("int8", "uint8"))
 _SATURATES = ". On CPUs without VNNI products of signed and unsigned bytes saturate: quantize with reduce_range=True"
 _NEARLY_ONE = 0.99995  # a cosine that would be shown as 1
@@ -61,7 +72,12 @@ def array_errors(materials: Materials, got: Arrays, which: str, when: str) -> li
 
 
 def reference_errors(materials: Materials, got: Arrays, reference: Arrays, when: str) -> list[AnswerError]:
-    """Compare each array of the reference with that of the answer."""
+    """Compare each array of the reference with that of the answer.
+
+    Of an answer that is tokens alone, the reference is that of what its contestant read.
+    """
+    if (tokens := tokens_alone(got)) is not None and materials.spec.continuation:
+        return [_token_error(materials, tokens, reference, when)]
     errors = [_error(materials, name, when, got, expected) for name, expected in reference.items()]
     if not materials.spec.continuation:
         return errors
@@ -73,6 +89,19 @@ def reference_errors(materials: Materials, got: Arrays, reference: Arrays, when:
     return [error if error.right else _located(error, where) for error in errors]
 
 
+def _token_error(materials: Materials, tokens: np.ndarray, reference: Arrays, when: str) -> AnswerError:
+    """Judge the reference's own logits of the tokens as those that a contestant hands out of what it chose."""
+    logits, chosen = (tensor.name for tensor in materials.spec.outputs)
+    expected, tolerance = reference[logits], materials.tolerance(chosen)
+    if why := why_no_tokens(tokens, expected):
+        return AnswerError(TOKENS, when, None, None, None, False, why)
+    largest = expected.max(axis=2)
+    found = output_errors(chosen, logits_of(tokens, expected), largest, tolerance)
+    allowed = np.maximum(tolerance.absolute, tolerance.relative * np.abs(largest))
+    why = differing_tokens(tokens, expected) if found.right else first_beyond(tokens, expected, allowed) or found.why
+    return AnswerError(TOKENS, when, None, None, None, found.right, why)
+
+
 def _located(error: AnswerError, where: str) -> AnswerError:
     return msgspec.structs.replace(error, why="; ".join(filter(None, (where, error.why))))
 
@@ -81,15 +110,15 @@ def _error(materials: Materials, name: str, when: str, got: Arrays, expected: np
     if name not in got:
         raise OtherWork(f"its answer lacks {name}", "E_OUTPUT")
     if materials.work.precision == "int8":
-        return _recorded(quantized_errors(name, got[name], expected, materials.usual(name)), when)
+        return recorded(quantized_errors(name, got[name], expected, materials.usual(name)), when)
     return answer_error(name, when, got[name], expected, materials.tolerance(name))
 
 
 def answer_error(name: str, when: str, got: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> AnswerError:
-    return _recorded(output_errors(name, got, expected, tolerance), when)
+    return recorded(output_errors(name, got, expected, tolerance), when)
 
 
-def _recorded(found: OutputError, when: str) -> AnswerError:
+def recorded(found: OutputError, when: str) -> AnswerError:
     name = found.name
     return AnswerError(name, when, found.cosine, found.worst_absolute, found.relative_error, found.right, found.why)
 
@@ -114,9 +143,10 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str], own_ty
         return
     worst = max(wrong, key=lambda error: error.distance)
     distances = [worst.why] if worst.why else []
-    distances.append(
-        "not finite" if worst.relative is None else f"relative error {quantity_text.relative_error(worst.relative)}"
-    )
+    if worst.has_distance:
+        distances.append(
+            "not finite" if worst.relative is None else f"relative error {quantity_text.relative_error(worst.relative)}"
+        )
     if worst.cosine is not None and worst.cosine < _NEARLY_ONE and "cosine" not in worst.why:
         distances.append(f"cosine {worst.cosine:.4f}")
     if worst.worst_absolute is not None:
@@ -176,9 +206,12 @@ def is_unknown(in_force: Mapping[str, str], setting: str) -> bool:
 def require_changed(before: Path, changed: Path, precision: Precision = "fp32") -> None:
     """Refuse the same answer to other inputs, which is an answer kept from before.
 
-    A few numbers of few bits may be the same by chance; what is kept is still found, because it is wrong.
+    A few numbers of few bits, or tokens alone, may be the same by chance; what is kept is still found, because it is
+    wrong.
     """
     first, second = safetensors.read(before), safetensors.read(changed)
+    if tokens_alone(first) is not None:
+        return
     if precision != "fp32" and sum(array.size for array in first.values()) < _FEW_NUMBERS:
         return
     if all(name in second and np.array_equal(first[name], second[name]) for name in first):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -51,6 +52,8 @@ def require_offered(spec: Spec, work: Work) -> None:
         raise InvalidRequest(why)
     if work.precision not in spec.precisions:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
+    if MODES[work.mode].trains and work.precision not in spec.trained_in:
+        raise InvalidRequest(f"{work.model} is trained in {', '.join(spec.trained_in)}, not in {work.precision}")
 
 
 def require_trainable(bundle: Bundle, work: Work) -> None:
@@ -142,6 +145,15 @@ def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:
 
 def _why_no_route(bundle: Bundle, framework: type[Framework], mode: Mode) -> str:
     return route_to(bundle, framework.name, framework.implementation).why_not_in("fp32", mode)
+
+
+def with_own_bounds(name: ContestantName, materials: Materials) -> Materials:
+    """Let answers of the contestant be as far off as the types explain to which its route rounds; else the same."""
+    if materials.work.source is None or materials.work.precision != "fp32" or not name.framework:
+        return materials
+    framework, bundle = framework_named(name.framework), _bundle_for(name, materials)
+    bounds = None if framework.has_own_model else route_to(bundle, framework.name, framework.implementation).bounds
+    return materials if bounds is None else replace(materials, output_tolerances=bundle.tolerances[bounds])
 
 
 def _bundle_for(name: ContestantName, materials: Materials) -> Bundle:

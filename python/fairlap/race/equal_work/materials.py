@@ -19,6 +19,7 @@ from fairlap.launch.own_slopes import slopes_of
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.call_cost import bytes_of_weights
+from fairlap.models.checks.token_check import why_no_tokens
 from fairlap.models.code_hash import hash_of_learning_code, hash_of_model_code
 from fairlap.models.draw import rounded_to
 from fairlap.models.modes import MODES
@@ -55,6 +56,7 @@ class Materials:
     output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # of a user's model, in this precision
     own_types: tuple[str, ...] = ()  # of few bits, of a user's file
     start_file: Path | None = None  # with the weights that it starts from, or has at every size; not its own
+    _after_tokens: dict[bytes, Arrays] = field(default_factory=dict, compare=False, repr=False)
     _training_checks: dict[str, TrainingCheck] = field(default_factory=dict, compare=False, repr=False)
     _gradient_checks: dict[str, GradientCheck] = field(default_factory=dict, compare=False, repr=False)
 
@@ -134,6 +136,21 @@ class Materials:
         if self.work.source is not None and MODES[self.work.mode].gives_outputs:
             return safetensors.read(reference_file(self.folder, which))
         return self._kept(f"reference-{which}", lambda: mode_side(self.work.mode).reference(self, which))
+
+    def reference_after(self, which: str, tokens: npt.NDArray[Any]) -> Arrays:
+        """Compute the float64 logits of every step after these tokens, which a contestant chose and read itself."""
+        found, named = self.reference(which), self.spec.continuation
+        if self.own_slopes is None or why_no_tokens(tokens, found[self.spec.outputs[0].name]):
+            return found
+        inputs = self.workload(which).inputs
+        read = np.ascontiguousarray(tokens[:, :-1], inputs[named].dtype)
+        if np.array_equal(read, inputs[named]):
+            return found
+        key = which.encode() + read.tobytes()
+        if key not in self._after_tokens:  # of many processes alike, and of all calls of one
+            given = {**inputs, named: read}
+            self._after_tokens[key] = self.own_slopes.outputs(self.weights, given, self.work.batch)
+        return self._after_tokens[key]
 
     def _kept(self, what: str, compute: Callable[[], Mapping[str, Any]]) -> Arrays:
         training, precision = self.work.training, self.work.precision

@@ -28,7 +28,7 @@ _PLACES: Mapping[Mode, str] = {
     "infer": "fairlap.scenarios.calls.race.inference:Inference",
     "grad": "fairlap.scenarios.calls.race.gradients:Gradients",
     "train": "fairlap.scenarios.calls.race.steps:Steps",
-    "solve": "fairlap.scenarios.calls.race.inference:Inference",
+    "solve": "fairlap.scenarios.solving.race.solutions:Solutions",
     **dict.fromkeys(DERIVATIVES, "fairlap.scenarios.calls.race.inference:Inference"),
     "solve-grad": "fairlap.scenarios.solving.race.gradients_through:GradientsThrough",
 }

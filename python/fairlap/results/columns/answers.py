@@ -15,11 +15,13 @@ from fairlap.results.estimates import Cell, absence_reason, cell_or
 from fairlap.results.work_result import ContestantResult
 
 _UNCHECKED = "no answer was checked"
+_TOKENS_ALONE = "it hands out no logits: its answers were compared by their tokens"
 
 
 def errors_of(plan: Plan, result: ContestantResult) -> dict[str, Cell]:
-    errors = [error for process in result.processes for error in process.errors if error.when != FIRST_EPOCH]
-    why = "" if errors else absence_reason(result) or _UNCHECKED
+    checked = [error for process in result.processes for error in process.errors if error.when != FIRST_EPOCH]
+    errors = [error for error in checked if error.has_distance]
+    why = "" if errors else absence_reason(result) or (_TOKENS_ALONE if checked else _UNCHECKED)
     # A gradient is checked along directions; it has a distance, and no elements that could be off.
     by_element = [each for each in errors if each.worst_absolute is not None or each.relative is None]
     return {
@@ -65,9 +67,10 @@ def _drop(plan: Plan, drop: float | None, why_nothing: str) -> Cell:
 
 
 def _why_unchecked(result: ContestantResult) -> str:
-    if any(process.errors for process in result.processes):
+    checked = [error for process in result.processes for error in process.errors]
+    if any(error.has_distance for error in checked):
         return ""
-    return absence_reason(result) or _UNCHECKED
+    return absence_reason(result) or (_TOKENS_ALONE if checked else _UNCHECKED)
 
 
 def _worst(distances: Sequence[float | None], why: str) -> Cell:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from fairlap.models.array_files import safetensors
+from fairlap.models.sources.contract import Route
 from fairlap.models.spec import Tolerance
+from fairlap.race.equal_work import material_sources
 from fairlap.race.equal_work.answers import (
     Agreement,
     OtherWork,
@@ -19,13 +24,16 @@ from fairlap.race.equal_work.answers import (
     require_right,
     require_settings,
 )
-from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.material_sources import materials_for, with_own_bounds
 from fairlap.race.equal_work.materials import Materials
 from fairlap.request.fields.device_conditions import DeviceConditions
+from fairlap.request.fields.source import Source
+from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 
 GRADIENT = np.linspace(-1, 1, 30, dtype=np.float32)
 WORK = Work("mlp", 2, "grad")
+_GGUF = "fairlap.models.sources.kinds.gguf_file:GgufFile"
 
 
 @pytest.fixture
@@ -185,3 +193,19 @@ def test_a_worker_that_times_calls_under_other_conditions_of_its_gpu_is_disquali
         with pytest.raises(OtherWork) as refused:
             require_conditions(wanted, in_force)
         assert refused.value.code == "E_DEVICE_CONDITIONS"
+
+
+def test_a_route_in_the_types_of_the_file_has_the_bounds_of_their_rounding_and_other_contestants_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tight, wide = {"logits": Tolerance(0.999, 1e-4, 1e-4)}, {"logits": Tolerance(0.99, 0.1, 0.1)}
+    routes = {"llama-cpp": Route("native", bounds="bf16"), "torch": Route("expanded")}
+    bundle = SimpleNamespace(routes=routes, tolerances={"fp32": tight, "bf16": wide}, kind=_GGUF)
+    monkeypatch.setattr(material_sources, "bundle_in", lambda _: bundle)
+    work = Work("m.gguf", 1, source=Source("m.gguf", "/m.gguf", "/", generate=(4, 4)))
+    spec: Any = None
+    own = Materials(work, spec, str(tmp_path), tmp_path, output_tolerances=tight)
+    assert with_own_bounds(contestant_named("llama-cpp"), own).output_tolerances == wide
+    assert with_own_bounds(contestant_named("torch"), own) is own
+    in_bf16 = replace(own, work=Work("m.gguf", 1, precision="bf16", source=work.source))
+    assert with_own_bounds(contestant_named("llama-cpp"), in_bf16) is in_bf16

@@ -119,7 +119,8 @@ class TorchLibrary(Library):
         return value.index_select(axis, self.torch.tensor(places, device=value.device))
 
     def take_rows(self, value: Any, places: Any) -> Any:
-        return value[places.long()]
+        places = places.long()
+        return value.index_select(0, places) if len(places.shape) == 1 else value[places]
 
     def scatter(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
         if reduction == "none":
@@ -127,6 +128,11 @@ class TorchLibrary(Library):
         if reduction == "add":
             return value.scatter_add(0, places, updates)
         return value.scatter_reduce(0, places, updates, _SCATTERS[reduction])
+
+    def scatter_rows(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
+        if reduction == "add":
+            return value.index_add(0, places, updates)
+        return self.scatter(value, places[:, None].expand(updates.shape), updates, reduction)
 
     def matmul(self, left: Any, right: Any) -> Any:
         return _widening(self, self.torch.matmul, left, right)
@@ -160,6 +166,29 @@ class TorchLibrary(Library):
 
     def batch_norm(self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
         return self.functional.batch_norm(image, mean, variance, scale, shift, training=False, eps=epsilon)
+
+    def lstm(self, x: Any, by_input: Any, by_state: Any, bias: Any, start: Any, start_cell: Any) -> Any:
+        """PyTorch has the output gate last, and ONNX has it second."""
+        directions, size = by_state.shape[0], by_state.shape[2]
+
+        def ordered(array: Any) -> Any:
+            into, out, keep, new = array.split(size)
+            return self.torch.cat((into, keep, new, out))
+
+        parts: list[Any] = []
+        for at in range(directions):
+            biases = () if bias is None else bias[at].split(4 * size)
+            parts += [ordered(each) for each in (by_input[at], by_state[at], *biases)]
+        zeros = x.new_zeros((directions, x.shape[1], size))
+        starts = (zeros if start is None else start, zeros if start_cell is None else start_cell)
+        states, last, last_cell = self.torch.lstm(
+            x, starts, parts, bias is not None, 1, 0.0, False, directions == 2, False
+        )
+        by_direction = states.reshape(*x.shape[:2], directions, size).permute(0, 2, 1, 3)
+        return by_direction, last, last_cell
+
+    def group_norm(self, image: Any, scale: Any, shift: Any, groups: int, epsilon: float) -> Any:
+        return self.functional.group_norm(image, groups, scale, shift, epsilon)
 
     def batch_norm_of_batch(
         self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.gguf_files.gguf_header import require_lengths
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.python_models.torch_models import hold_weights
+from fairlap.request.work import Precision
 
 MAGIC = b"GGUF"
 PLAIN = "F32"
@@ -68,6 +70,14 @@ class GgufModel(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     types: dict[str, str]  # of each weight in the file, by its name in the module, such as Q4_0
     rope_factors: tuple[float, ...] = ()  # by which the frequencies of positions are divided
+
+
+@dataclass(frozen=True)
+class GgufOnDisk:
+    """For llama.cpp, which reads the file itself."""
+
+    file: Path
+    types: tuple[str, ...]  # of few bits, in which the file holds weights
 
 
 def read_gguf(path: Path, name: str) -> tuple[GgufModel, Weights]:
@@ -224,3 +234,15 @@ class _Header:
 def named_types(model: GgufModel) -> Iterator[str]:
     """Name the types of few bits in which the file holds weights, each once."""
     return iter(sorted(set(model.types.values()) - {PLAIN}))
+
+
+def bounds_of(model: GgufModel) -> Precision | None:
+    """Choose the precision that rounds as llama.cpp does what it multiplies with weights of these types; None: float32.
+
+    With weights in blocks it rounds to steps of 1/127 of the largest of a block, so by 1/254 of that at most: about the
+    2^-8 of bfloat16. With float16 it rounds to that.
+    """
+    types = set(named_types(model))
+    if not types:
+        return None
+    return "fp16" if types == {"F16"} else "bf16"

@@ -1,4 +1,4 @@
-"""GGUF files: raced by their answers, with weights that are expanded to float32."""
+"""GGUF files: raced by their answers, as they are in llama.cpp, elsewhere with weights that are expanded to float32."""
 
 from __future__ import annotations
 
@@ -13,19 +13,24 @@ from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, 
 from fairlap.models.sources.gguf_files.gguf_models import (
     MAGIC,
     GgufModel,
+    GgufOnDisk,
+    bounds_of,
     module_of_gguf,
     module_with,
     named_types,
     read_gguf,
 )
+from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
     opened_generating,
+    reference_of_generating,
     require_nothing_else,
 )
 from fairlap.request.fields.source import Source
 
 _MODEL = "gguf-model.json"
+_LLAMA_CPP = "llama-cpp"
 _EXPANDED = "expanded to float32 from GGUF"
 
 
@@ -67,17 +72,34 @@ class GgufFile(SourceKind):
         }
         return replace(
             found,
-            routes={**routes, "torch": Route(_EXPANDED)},
+            routes={**routes, "torch": Route(_EXPANDED), _LLAMA_CPP: _native(model)},
             reference="a PyTorch module with the expanded weights in float64, without a cache",
             notices=(*found.notices, *_notices(model)),
         )
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        def empty() -> Any:
-            return module_of_gguf(msgspec.json.decode((folder / _MODEL).read_bytes(), type=GgufModel))
+        if framework == _LLAMA_CPP:
+            return GgufOnDisk(Path(bundle.source.path), tuple(named_types(_model_in(folder))))
+        return implementation_of_generating(bundle, folder, framework, lambda: _empty(folder))
 
-        return implementation_of_generating(bundle, folder, framework, empty)
+    @classmethod
+    def learner(cls, source: Source, folder: Path) -> Learner:
+        """Give outputs alone, to other tokens than those that were drawn."""
+        return reference_of_generating(source, lambda: _empty(folder))
+
+
+def _model_in(folder: Path) -> GgufModel:
+    return msgspec.json.decode((folder / _MODEL).read_bytes(), type=GgufModel)
+
+
+def _empty(folder: Path) -> Any:
+    return module_of_gguf(_model_in(folder))
+
+
+def _native(model: GgufModel) -> Route:
+    """llama.cpp rounds what it multiplies to the types of the weights, so an answer is right in their bounds."""
+    return Route("native", holds_weights=False, bounds=bounds_of(model))
 
 
 def _notices(model: GgufModel) -> list[Notice]:

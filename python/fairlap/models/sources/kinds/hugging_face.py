@@ -16,6 +16,7 @@ from fairlap.models.sources.learning.learner import Learner, kind_of_loss, requi
 from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
     opened_generating,
+    reference_of_generating,
     require_nothing_else,
 )
 from fairlap.models.sources.python_models.hugging_face_models import DIMS, LocalModel, example_inputs, module_of
@@ -80,7 +81,12 @@ class HuggingFace(SourceKind):
 
     @classmethod
     def learner(cls, source: Source, folder: Path) -> Learner:
-        """Train what the loss depends on; a folder cannot freeze the rest, such as a pooler."""
+        """Train what the loss depends on; a folder cannot freeze the rest, such as a pooler.
+
+        Of a model that answers token by token, there are outputs alone.
+        """
+        if source.generate:
+            return reference_of_generating(source, lambda: module_of(LocalModel(source), with_weights=False)[0])
         from fairlap.models.sources.learning.torch_learner import learner_of_module
 
         require_trusted_loss(source)

@@ -21,6 +21,7 @@ from fairlap.race.processes.bench import Bench
 from fairlap.request.fields.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.load.load_messages import STAMPS, LoadFound, LoadTrial, OfferLoad, TrialKind
+from fairlap.scenarios.load.loadgen_messages import LoadGenFailed
 from fairlap.scenarios.load.race.loadgen_check import LoadGenCheck
 from fairlap.scenarios.load.race.rate_search import Offered, Searched, largest_met, rate_search
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
@@ -35,6 +36,7 @@ _FEW_DIGITS_NS = 1e5
 _GIVE_UP_S = 10.0
 _GIVE_UP_TRIALS = 10.0
 _STAMPED: tuple[TrialKind, ...] = ("capacity", "lone", "at_largest_rate", "curve")  # what a row's figures are from
+_TOKENS_ALONE = "LoadGen logs whole answers, and this runtime hands out tokens alone"
 _MOST_STAMPED = 1_000_000  # requests of one process, 32 bytes each
 
 
@@ -119,7 +121,10 @@ class LoadRun(AfterTurns):
         """
         load, rate, result = self._load, found.largest_rate_per_s, process.result
         check = LoadGenCheck(load, self._materials, self._logs, self._seed, self._limit_s)
+        alone = bool(result.errors) and not any(error.has_distance for error in result.errors)
         if not load.searches and load.scenario is not None:
+            if alone:
+                raise LoadGenFailed(_TOKENS_ALONE)
             loadgen = check.in_scenario(process, load.scenario)
             result.load = msgspec.structs.replace(found, loadgen=loadgen)
             result.errors += check.accuracy(process.worker, result.in_force)
@@ -127,6 +132,7 @@ class LoadRun(AfterTurns):
         asked = load.scenario == "server" or self._is_first
         here = bool(self._name.framework) and not self._name.version
         why = check.why_not_below(rate, here=here) if asked else "it ran in the contestant's first process"
+        why = _TOKENS_ALONE if alone else why
         if why or rate is None:
             result.load = msgspec.structs.replace(found, loadgen_absent=why)
         else:

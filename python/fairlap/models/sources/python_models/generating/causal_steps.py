@@ -12,7 +12,12 @@ from typing import Any
 import torch
 from transformers import DynamicCache, StaticCache
 
-from fairlap.models.sources.python_models.generating.cached_steps import CachedSteps, arrays_of, cache_of
+from fairlap.models.sources.python_models.generating.cached_steps import (
+    CachedSteps,
+    arrays_of,
+    cache_argument,
+    cache_of,
+)
 
 
 class CausalSteps(CachedSteps):
@@ -60,3 +65,20 @@ class StepOfArrays(torch.nn.Module):
     def forward(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
         _, logits, cache = self._step(input_ids, cache_of(past))
         return (logits[:, None], *arrays_of(cache))  # with an axis for tokens, as runtimes that generate expect it
+
+
+class StepAtPlaces(torch.nn.Module):
+    """The same for tokens whose places in their text are given, with the logits of all of them.
+
+    OpenVINO GenAI puts the tokens of several prompts one after another, so no place follows from a size.
+    """
+
+    def __init__(self, steps: CausalSteps) -> None:
+        super().__init__()
+        self.model, self._cache_name = steps.model, cache_argument(steps.model)
+
+    def forward(self, input_ids: Any, position_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
+        cache = cache_of(past)
+        named = {self._cache_name: cache, "use_cache": True}
+        found = self.model(input_ids=input_ids, position_ids=position_ids, **named)
+        return (found.logits, *arrays_of(cache))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fairlap.errors import cause_of
 from fairlap.models.sources.contract import Route
 from fairlap.models.sources.python_models.generating.genai_config import write_genai_config
+from fairlap.models.sources.python_models.generating.openvino_folder import OPENVINO_GENAI, exported_openvino_folder
 from fairlap.models.sources.python_models.torch_exports import (
     EXPORTED,
     ONNX_FILE,
@@ -30,11 +31,12 @@ ENCODER_FILE = "exported-encoder.onnx"
 PAST, CROSS = "past_", "cross_"
 _START = "start"
 _TOKENS, _KNOWN = 3, 5  # of the example: others than 0 and 1, which an export takes for fixed
-_OTHERS = "only PyTorch, ONNX Runtime, its GenAI and OpenVINO run a model of yours token by token here"
+_OTHERS = "only PyTorch, ONNX Runtime, OpenVINO and their GenAI run a model of yours token by token here"
 _COMPILED = f"the exported step's cache grows with each token, and JAX compiles a graph for each size; {_OTHERS}"
 _GENAI = "onnxruntime-genai"
 _ONE_PROMPT = f"{_GENAI} takes tokens one by one for one prompt only; leave out --batch"
-_NO_ENCODER = f"{_GENAI} runs no encoder beside a decoder here"
+_NO_ENCODER = "{} runs no encoder beside a decoder here"
+_OTHER_CACHE = "its cache holds more than keys and values that grow, which is not exported here"
 
 
 def exported_decoder(steps: CausalSteps, past: Shapes, vocabulary: int, folder: Path) -> dict[str, Route]:
@@ -53,7 +55,9 @@ def exported_decoder(steps: CausalSteps, past: Shapes, vocabulary: int, folder: 
         write_genai_config(folder / ONNX_FILE, past, vocabulary, steps.positions)
         return size
 
-    return _routes(write, known=bool(past), why_no_genai=_ONE_PROMPT if past and past[0][0] > 1 else "")
+    genai = {_GENAI: Route(why_not=_ONE_PROMPT)} if past and past[0][0] > 1 else {}
+    openvino = exported_openvino_folder(steps, past, folder) if past else Route(why_not=_OTHER_CACHE)
+    return {**_routes(write, known=bool(past)), **genai, OPENVINO_GENAI: openvino}
 
 
 def exported_encoder_decoder(
@@ -83,7 +87,8 @@ def exported_encoder_decoder(
             )
             return size + _write(DecoderStepOfArrays(steps), given, inputs, ["logits", *names], folder / ONNX_FILE)
 
-    return _routes(write, known=bool(past) and bool(cross), why_no_genai=_NO_ENCODER)
+    without = {name: Route(why_not=_NO_ENCODER.format(name)) for name in (_GENAI, OPENVINO_GENAI)}
+    return {**_routes(write, known=bool(past) and bool(cross)), **without}
 
 
 def _growing(past: Shapes) -> dict[str, tuple[Any, Any]]:
@@ -115,12 +120,7 @@ class _NotExported(Exception):
     pass
 
 
-def _routes(write: Callable[[], int], *, known: bool, why_no_genai: str) -> dict[str, Route]:
-    if known:
-        route = named_route(converted_route(write, 0.0), EXPORTED)
-    else:
-        route = Route(why_not="its cache holds more than keys and values that grow, which is not exported here")
+def _routes(write: Callable[[], int], *, known: bool) -> dict[str, Route]:
+    route = named_route(converted_route(write, 0.0), EXPORTED) if known else Route(why_not=_OTHER_CACHE)
     others = {"jax": Route(why_not=_COMPILED), **dict.fromkeys(("tensorflow", "executorch"), Route(why_not=_OTHERS))}
-    if why_no_genai:
-        others[_GENAI] = Route(why_not=why_no_genai)
     return {**dict.fromkeys(("onnx", "openvino"), route), **others}

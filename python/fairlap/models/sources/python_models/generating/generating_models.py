@@ -7,6 +7,7 @@ all tokens at once, in float64 and without a cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,15 @@ from fairlap.errors import described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import OnnxOnDisk
+from fairlap.models.sources.learning.learner import Learner
+from fairlap.models.sources.proof import outputs_of
 from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.generating.decoder_exports import (
     ENCODER_FILE,
     exported_decoder,
     exported_encoder_decoder,
 )
+from fairlap.models.sources.python_models.generating.openvino_folder import OPENVINO_GENAI, openvino_model_in
 from fairlap.models.sources.python_models.hugging_face_models import rows_in
 from fairlap.models.sources.python_models.torch_exports import ONNX_FILE
 from fairlap.models.sources.python_models.torch_models import hold_weights, require_float32
@@ -101,8 +105,21 @@ def implementation_of_generating(bundle: Bundle, folder: Path, framework: str, l
     """``load`` gives the module again, in the process of a contestant; its weights are set afterwards."""
     if framework == "torch":
         return _Native(bundle.source, load)
+    if framework == OPENVINO_GENAI:
+        return OnnxOnDisk(openvino_model_in(folder))
     encoder = folder / ENCODER_FILE
     return OnnxOnDisk(folder / ONNX_FILE, encoder=encoder if encoder.is_file() else None)
+
+
+def reference_of_generating(source: Source, load: Callable[[], Any]) -> Learner:
+    """Answer as when the model was opened, to other tokens; ``load`` gives the module, whose weights are given."""
+    _, tokens = _sizes(source)
+    forward = _in_double(_steps(load(), source), tokens, source.shown)
+
+    def no_slopes(*_: Any) -> Any:
+        raise SourceError(f"{source.shown}: answers token by token have no gradients")
+
+    return Learner((), no_slopes, partial(outputs_of, forward), how="")
 
 
 class _Native:
