@@ -124,6 +124,17 @@ def test_every_file_that_the_architecture_names_exists() -> None:
     assert not [each for each in named if not any((folder / each).exists() for folder in folders)]
 
 
+def test_every_test_that_keeps_out_an_error_of_the_gpu_code_exists() -> None:
+    _, table = (TOP / "docs/explanation/fakes.md").read_text().split("## Errors that reading the real libraries found")
+    named = re.findall(r"`((?:cpp/)?tests/[\w/.]+)(?:::(\w+)|: ([^`]+))`", table)
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 10
+    assert all("`" in row for row in rows[1:])
+    for file, function, title in named:
+        source = (TOP / file).read_text()
+        assert f"def {function}(" in source if function else re.search(rf'TEST\(\s*"{re.escape(title)}"', source), file
+
+
 README = TOP / "README.md"
 LINKING = [README, TOP / "CHANGELOG.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").rglob("*.md"))]
 

@@ -296,6 +296,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     seconds: Annotated[Seconds, _about('Time measured in each process: seconds, or "500ms"; 0.4 by default.')] = field(
         default_factory=lambda: Seconds(0.4)
     )
+    cache: Annotated[
+        Literal["warm", "cold"], _about("The L2 cache of the GPU before each call; cold: written over, and not timed.")
+    ] = "warm"
+    regime: Annotated[
+        Literal["burst", "sustained"] | None,
+        _about("Rest the GPU before each measurement (burst), or load it until its clock is steady (sustained)."),
+    ] = None
     lock_clocks: Annotated[
         str, _about('Lock the clock of the GPU for the length of the race, which needs root: "base", or MHz.')
     ] = ""

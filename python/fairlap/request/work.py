@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.request.fields.load import Load
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
@@ -81,6 +82,7 @@ class Work(msgspec.Struct, frozen=True):
     stages: Stages | None = None  # where all from file to answer is timed
     sizes_of_calls: Mix | None = None  # of a built-in model, where they change; a user's model has them in its source
     streams: StreamLoad | None = None  # where prompts are sent to servers; then ``model`` is the name of their file
+    on_device: DeviceConditions | None = None  # of a GPU, where others than the usual are asked for
 
     @property
     def id(self) -> str:
@@ -106,7 +108,8 @@ class Work(msgspec.Struct, frozen=True):
         scale = "" if self.scale is None else f" · {self.scale.text}"
         batch = f"batch {self.batch}" if self.mix is None else self.mix.text
         files = "" if self.stages is None else f" · {self.stages.text}"
-        return f"{mode} · {', '.join(self.precisions)} · {batch}{scale}{start}{on}{load}{files}"
+        device = "" if self.on_device is None else f" · {self.on_device.text}"
+        return f"{mode} · {', '.join(self.precisions)} · {batch}{scale}{start}{on}{load}{files}{device}"
 
     @property
     def is_model(self) -> bool:

@@ -102,7 +102,7 @@ def _row(
             work_result.why_no_verdict or result.trouble or "it is not ranked",
         ),
         "judged": cell_or(result.judged, absence_reason(result) or result.trouble or "no process has this figure"),
-        **latency_of(result, work, latency),
+        **latency_of(result, work, latency, device=run.plan.device),
         **feeding_of(result),
         **generation_of(result, work.batch),
         **roofline_of(

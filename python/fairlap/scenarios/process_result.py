@@ -193,6 +193,7 @@ class ProcessResult(msgspec.Struct):
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
     machine_after_turns: dict[str, float] = {}  # and during what followed its turns, such as epochs or trials
     device_states: list[DeviceState] = []  # of its GPU, before its first turn and after its last one
+    device_conditions: dict[str, str] = {}  # of its GPU during its calls, by "cache" and "regime", if not the usual
     repeats: int = 0  # how often it was run before, while the GPU was slowed down
     feeding: Feeding | None = None
     tokens_per_call: int = 0  # of all items, where the model generates

@@ -35,6 +35,8 @@ from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.training_answers import AFTER_TRAINING
+from fairlap.request.fields.device_conditions import CACHE, REGIME, DeviceConditions
+from fairlap.request.fields.device_conditions import CODE as CONDITIONS
 from fairlap.request.work import Precision
 from fairlap.scenarios.process_result import TOKENS, AnswerError
 
@@ -185,6 +187,15 @@ def require_settings(
     allowed = [_PRECISIONS[each] for each in own_types if each in _PRECISIONS]
     if not allowed or not set(found.split(" and ")) <= {*allowed, precision}:
         raise OtherWork(f"it computes in {found}, not in {' or '.join((*allowed, precision))}", "E_PRECISION")
+
+
+def require_conditions(wanted: DeviceConditions | None, in_force: Mapping[str, str]) -> None:
+    """Require that its GPU was as asked for when its calls were timed."""
+    if wanted is None:
+        return
+    asked = {CACHE: wanted.cache == "cold", REGIME: bool(wanted.regime)}
+    if any(is_asked and not in_force.get(name) for name, is_asked in asked.items()):
+        raise OtherWork(f"its worker does not report that it timed calls with {wanted.text}", CONDITIONS)
 
 
 def is_unknown(in_force: Mapping[str, str], setting: str) -> bool:

@@ -1,4 +1,4 @@
-"""The regime in which callables are timed on a GPU: rested before each turn, or loaded until its clock is steady.
+"""The regime in which calls are timed on a GPU: rested before each turn, or loaded until its clock is steady.
 
 Under load, the power limit and the temperature lower the clock within seconds, so a figure belongs to its regime.
 """
@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest, shown
+from fairlap.request.fields.device_conditions import RegimeKind
 
-Kind = Literal["", "burst", "sustained"]
 KINDS = ("burst", "sustained")
 NOT_STEADY = "W_CLOCK_NOT_STEADY"
 _REST_S = 0.5  # before a turn of at most a twentieth of a second
 _LEAST_LOAD_S, _MOST_LOAD_S = 3.0, 60.0
 _WINDOW_S = 1.0
 _STEADY_WITHIN = 0.01
+A_WHILE_S = 0.05
+"""Of load, or of a burst."""
 
 
 def regime_named(name: object, *, on_stream: bool) -> Regime:
@@ -36,7 +37,7 @@ def regime_named(name: object, *, on_stream: bool) -> Regime:
 class Regime:
     """The empty kind neither rests nor loads. ``text`` is part of the figure."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: RegimeKind) -> None:
         self.kind = kind
         self.notices: tuple[Notice, ...] = ()
         self._loaded_s = 0.0
@@ -54,6 +55,18 @@ class Regime:
     def before_turn(self) -> None:
         if self.kind == "burst":
             time.sleep(_REST_S)
+
+    def resume(self, work_a_while: Callable[[], float | None]) -> None:
+        """Rest once more; or load until the clock is what it was under the load before, for three seconds at most."""
+        self.before_turn()
+        if self.kind != "sustained":
+            return
+        until_s = time.perf_counter() + _LEAST_LOAD_S
+        mhz = work_a_while()
+        while mhz is not None and self._mhz is not None and time.perf_counter() < until_s:
+            if abs(mhz / self._mhz - 1) <= _STEADY_WITHIN:
+                return
+            mhz = work_a_while()
 
     def load(self, work_a_while: Callable[[], float | None]) -> None:
         """Load the GPU until its clock is steady, or for a while where it is not known.
