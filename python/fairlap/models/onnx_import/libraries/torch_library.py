@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.torch_gates import GatesOfLstm
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 _SCATTERS = {"mul": "prod", "max": "amax", "min": "amin"}
@@ -22,6 +23,7 @@ class TorchLibrary(Library):
 
         self.torch, self.functional, self.device = torch, functional, device
         self.unsigned = (torch.uint16, torch.uint32, torch.uint64)
+        self._gates = GatesOfLstm(torch)
         super().__init__(torch, functional)
         for name, function in self.functions.items():
             if name in _OF_INTEGERS:
@@ -168,17 +170,8 @@ class TorchLibrary(Library):
         return self.functional.batch_norm(image, mean, variance, scale, shift, training=False, eps=epsilon)
 
     def lstm(self, x: Any, by_input: Any, by_state: Any, bias: Any, start: Any, start_cell: Any) -> Any:
-        """PyTorch has the output gate last, and ONNX has it second."""
         directions, size = by_state.shape[0], by_state.shape[2]
-
-        def ordered(array: Any) -> Any:
-            into, out, keep, new = array.split(size)
-            return self.torch.cat((into, keep, new, out))
-
-        parts: list[Any] = []
-        for at in range(directions):
-            biases = () if bias is None else bias[at].split(4 * size)
-            parts += [ordered(each) for each in (by_input[at], by_state[at], *biases)]
+        parts = self._gates.of(by_input, by_state, bias)
         zeros = x.new_zeros((directions, x.shape[1], size))
         starts = (zeros if start is None else start, zeros if start_cell is None else start_cell)
         states, last, last_cell = self.torch.lstm(
