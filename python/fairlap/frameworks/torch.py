@@ -97,10 +97,14 @@ class Torch(Framework):
     }
     devices = ("cpu", "cuda")
     devices_of: ClassVar = {GRAPH: ("cuda",)}
-    modes = ("infer", "grad", "train", *DERIVATIVES)
-    modes_of: ClassVar = {FSDP: ("train",), GRAPH: ("infer",)}  # what FSDP divides is kept from step to step
+    modes = ("infer", "grad", "train", "simulate", *DERIVATIVES)
+    modes_of: ClassVar = {
+        FSDP: ("train",),  # what it divides is kept from step to step
+        GRAPH: ("infer",),
+        "compile": ("infer", "grad", "train", *DERIVATIVES),  # it would unroll the steps of a simulation
+    }
     generates = True
-    precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
+    precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
 
     @classmethod
@@ -126,6 +130,7 @@ class Torch(Framework):
         put_in_force(wanted)
         self._version = str(torch.__version__)
         prepared = {"infer": self._inferring, "grad": self._differentiated, "train": self._training}
+        prepared["simulate"] = self._inferring
         prepared |= dict.fromkeys(DERIVATIVES, self._of_function)
         return prepared[work.mode](work, wanted, phase)
 

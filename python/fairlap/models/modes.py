@@ -30,5 +30,6 @@ MODES: Mapping[Mode, ModeFacts] = {
     "train": ModeFacts(inferences=3, fewest_inferences=2, batches_have_labels=True, gives_outputs=False, trains=True),
     "solve": ModeFacts(is_fed=False),
     "solve-grad": ModeFacts(is_fed=False, first_answer="gradient"),
+    "simulate": ModeFacts(is_fed=False),
     **dict.fromkeys(DERIVATIVES, ModeFacts(is_fed=False, differentiates=True)),
 }

@@ -32,6 +32,7 @@ Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 _BUILT_IN = (
     "fairlap.scenarios.solving.scenario:Solving",
     "fairlap.scenarios.derivatives.scenario:Derivatives",
+    "fairlap.scenarios.simulating.scenario:Simulating",
     "fairlap.scenarios.file_to_answer.scenario:FileToAnswer",
     "fairlap.scenarios.passes.scenario:PassesOverData",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",

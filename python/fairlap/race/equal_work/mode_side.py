@@ -30,6 +30,7 @@ _PLACES: Mapping[Mode, str] = {
     "train": "fairlap.scenarios.calls.race.steps:Steps",
     "solve": "fairlap.scenarios.calls.race.inference:Inference",
     **dict.fromkeys(DERIVATIVES, "fairlap.scenarios.calls.race.inference:Inference"),
+    "simulate": "fairlap.scenarios.simulating.race.trajectories:Trajectories",
     "solve-grad": "fairlap.scenarios.solving.race.gradients_through:GradientsThrough",
 }
 
