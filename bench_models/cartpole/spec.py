@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fairlap.bench_models.agents.ppo import interface_of
 from fairlap.bench_models.environments.environment import Components, Environment
 
 _GRAVITY, _FORCE, _STEP_S = 9.8, 10.0, 0.02
@@ -45,5 +46,6 @@ ENVIRONMENT = Environment(
     actions=2,
     gymnasium="CartPole-v1",
     gymnax="CartPole-v1",
+    learning={"ppo": interface_of(observations=4, actions=2)},
 )
 SPEC = ENVIRONMENT.spec()

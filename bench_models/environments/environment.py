@@ -8,18 +8,19 @@ ignores its action, has no reward, and puts the environment back to where it sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
-from fairlap.models.spec import BATCH, Constant, Integers, Spec, Tensor, Tolerance, Uniform
-from fairlap.request.work import Precision
+from fairlap.models.spec import BATCH, Constant, Integers, Interface, Spec, Tensor, Tolerance, Uniform
+from fairlap.request.work import Mode, Precision
 
 STEPS = 256
 """Of each environment in a call: more than an episode of Pendulum or MountainCar has, so that all of them restart."""
 
 START, ACTIONS = "start", "actions"
-"""The inputs: where each component of the state starts, as a share of its range, and a row of actions per step."""
+"""The inputs: where each component of the state starts, as a share of its range, and the actions of all steps."""
 
 OBSERVATION, OBSERVED, RETURNS, EPISODES = "observation", "observed", "returns", "episodes"
 """The outputs: the last observation, the sum of all, the sum of the rewards, and how many episodes ended."""
@@ -54,6 +55,7 @@ class Environment:
     size: float = 1.0  # of an observation
     gymnasium: str = ""  # its name there
     gymnax: str = ""
+    learning: Mapping[Mode, Interface] = field(default_factory=dict)  # of the agents that learn in it
 
     def spec(self) -> Spec:
         drawn = Integers(0, self.actions) if self.actions else Uniform(-self.largest_action, self.largest_action)
@@ -63,7 +65,7 @@ class Environment:
             task=self.task,
             inputs=(
                 Tensor(START, (BATCH, len(self.low)), Uniform(0.0, 1.0)),
-                Tensor(ACTIONS, (STEPS, BATCH), drawn, "int32" if self.actions else "float32"),
+                Tensor(ACTIONS, (BATCH, STEPS), drawn, "int32" if self.actions else "float32"),
             ),
             outputs=(
                 Tensor(OBSERVATION, seen, Constant(0.0)),
@@ -75,10 +77,11 @@ class Environment:
             parameters=0,
             gmacs_per_item=None,
             published=self.published,
-            modes=("simulate",),
+            modes=("simulate", *self.learning),
             precisions=("fp64", "fp32"),
             tolerances={precision: Tolerance(-1.0, share * self.size, share) for precision, share in LOST.items()},
             default_batch=64,
+            interfaces=self.learning,
         )
 
     def starts(self, shares: Any) -> list[Any]:
@@ -108,9 +111,18 @@ def step(environment: Environment, first: Components, at: Rollouts, action: Any,
 class OfEnvironment:
     """What the implementations in all libraries have."""
 
+    library: ClassVar[str] = ""  # of the agents that learn in it; none where none do
+
     def __init__(self, spec: ModuleType) -> None:
         self.environment: Environment = spec.ENVIRONMENT
         self.state_type = "float64"
+
+    def in_mode(self, mode: Mode) -> Any:
+        """Give the agent that learns in the environment, in a mode that is the name of its algorithm."""
+        if mode == "simulate":
+            return self
+        found = import_module(f"fairlap.bench_models.agents.{mode}_{self.library}")
+        return found.Implementation(self.environment)
 
     def hold_in(self, precision: Precision) -> None:
         self.state_type = {"fp64": "float64", "fp32": "float32"}[precision]

@@ -57,10 +57,9 @@ class Implementation(OfEnvironment):
 
     def bind(self, environments: Any, inputs: Arrays) -> Callable[[], tuple[Any, ...]]:
         starts = np.stack(self.environment.starts(inputs[START].astype(np.float64)), -1)
-        if self.environment.actions:
-            actions = inputs[ACTIONS].astype(np.int64)
-        else:
-            actions = inputs[ACTIONS].astype(np.float64)[..., None]
+        discrete = bool(self.environment.actions)
+        actions: Any = np.array(inputs[ACTIONS].T, np.int64 if discrete else np.float64, order="C")
+        actions = actions if discrete else actions[..., None]
         return partial(self.rollouts, environments, starts, actions)
 
     def rollouts(self, environments: Any, starts: Any, actions: Any) -> tuple[Any, ...]:

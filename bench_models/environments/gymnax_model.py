@@ -33,7 +33,7 @@ class Implementation(InJax):
             return ((state, ended), observation, observed + observation, returns, episodes + ended), None
 
         begun = (first, jnp.zeros(first.time.shape, jnp.bool_))
-        actions = inputs[ACTIONS].astype(self.state_type)
+        actions = inputs[ACTIONS].T.astype(self.state_type)
         return scanned(one, begun, self.environment.observations, actions)
 
     def _states(self, one: Any, shares: Any) -> Any:

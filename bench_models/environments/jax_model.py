@@ -11,6 +11,8 @@ from fairlap.models.arrays import Arrays
 
 
 class Implementation(OfEnvironment):
+    library = "jax"
+
     def params(self, weights: Arrays) -> dict[str, Any]:
         return dict(weights)
 
@@ -30,7 +32,7 @@ class Implementation(OfEnvironment):
 
         batch = first[0].shape
         begun = (first, jnp.zeros(batch, jnp.int32), jnp.zeros(batch, jnp.bool_))
-        return scanned(one, begun, environment.observations, inputs[ACTIONS].astype(self.state_type))
+        return scanned(one, begun, environment.observations, inputs[ACTIONS].T.astype(self.state_type))
 
 
 def scanned(one: Any, begun: Any, observations: int, actions: Any) -> tuple[Any, ...]:

@@ -20,9 +20,12 @@ class ModeFacts:
     first_answer: str = "inference"
     trains: bool = False  # by the optimizer of the work
     differentiates: bool = False  # a function: its call is a derivative, without a loss
+    acts: bool = False  # an agent: its call is an update, and it learns from what its actions bring about
 
 
 DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian")
+
+AGENTS: tuple[Mode, ...] = ("ppo",)
 
 MODES: Mapping[Mode, ModeFacts] = {
     "infer": ModeFacts(),
@@ -31,5 +34,6 @@ MODES: Mapping[Mode, ModeFacts] = {
     "solve": ModeFacts(is_fed=False),
     "solve-grad": ModeFacts(is_fed=False, first_answer="gradient"),
     "simulate": ModeFacts(is_fed=False),
+    **dict.fromkeys(AGENTS, ModeFacts(is_fed=False, acts=True)),
     **dict.fromkeys(DERIVATIVES, ModeFacts(is_fed=False, differentiates=True)),
 }

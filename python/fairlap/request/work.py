@@ -18,7 +18,9 @@ from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
-Mode = Literal["infer", "grad", "train", "solve", "solve-grad", "jvp", "vjp", "hvp", "hessian", "jacobian", "simulate"]
+Mode = Literal[
+    "infer", "grad", "train", "solve", "solve-grad", "jvp", "vjp", "hvp", "hessian", "jacobian", "simulate", "ppo"
+]
 
 
 Precision = Literal["fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64"]

@@ -17,6 +17,7 @@ from fairlap.models.call_cost import CallCost
 from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
+from fairlap.scenarios.agents.agent_messages import AgentTimes
 from fairlap.scenarios.calls.latency_messages import Feeding
 from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound
 from fairlap.scenarios.learning.training_messages import LearningCurve
@@ -165,6 +166,7 @@ class ProcessResult(msgspec.Struct):
     answers: AnswersFound | None = None  # of a race from file to answer
     passes: PassesFound | None = None  # of an input pipeline over data on disk
     work_precision: WorkPrecision | None = None  # of a solver of differential equations
+    agent: AgentTimes | None = None  # of an agent that learnt to act, besides its ``learning``
     ranks: RanksFound | None = None  # where several processes shared its steps
     streams: StreamsFound | None = None  # of prompts that were sent to a server
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn

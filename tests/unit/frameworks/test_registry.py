@@ -33,6 +33,7 @@ NAMES = [
     ),
     *("tensorflow", "tensorrt", "tinygrad", "torch"),
     *("diffrax", "scipy", "torchdiffeq"),
+    *("gymnasium", "gymnax", "numpy"),
 ]
 HEAVY = {
     *(
@@ -48,6 +49,7 @@ HEAVY = {
     ),
     *("paddle", "mpi4py", "tensorflow", "tensorrt", "tinygrad", "torch"),
     *("diffrax", "torchdiffeq"),
+    *("gymnasium", "gymnax"),
 }
 
 

@@ -13,6 +13,7 @@ class NumPy(Framework):
     name = "numpy"
     packages = ("numpy==2.4.6",)
     module = "numpy"
+    implementation = "numpy"
     modes = ("simulate",)
     precisions = ("fp64", "fp32")
 
@@ -28,7 +29,7 @@ class NumPy(Framework):
             import numpy as np
         self._version = str(np.__version__)
         with phase("build"):
-            model = work.implementation(self.name)
+            model = work.implementation(self.implementation)
         return Contestant(
             bind=model.bind,
             done=None,
