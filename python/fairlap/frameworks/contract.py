@@ -20,6 +20,7 @@ from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.frameworks.contract_parts.profiler import Profiler
 from fairlap.frameworks.contract_parts.several_works import SeveralWorks
 from fairlap.frameworks.contract_parts.work_place import WorkIn
+from fairlap.machine.files.installed_size import installed_bytes
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.fields.scale import Collective, Rank
@@ -290,6 +291,12 @@ class Framework(SeveralWorks, ABC):
     def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
         """Those of the rank that is wanted, in place of ``prepare``."""
         raise Unsupported(f"fairlap does not time collective operations of {self.name}")
+
+    @classmethod
+    def installed_bytes(cls, in_force: Mapping[str, str]) -> int:
+        """Size on disk of what its users install: its package with those that it needs; 0 where none is known."""
+        first = [each[:1] for each in (cls.packages, *cls.packages_on.values())]
+        return installed_bytes(name for names in first for name in names)
 
     @abstractmethod
     def version(self) -> str:

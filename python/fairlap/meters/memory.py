@@ -82,6 +82,7 @@ _KINDS = ("anonymous", "file", "shared")
 _OF_ALLOCATORS = ("live", "live_peak", "reserved", "reserved_peak")
 _OF_TRAINING = ("weights", "optimizer_state")
 CACHE = "key_value_cache"
+INSTALLED = "installed"  # on disk
 LAYERS = (
     *(f"peak_{READY}", f"peak_{RUNNING}", "peak"),
     *_KINDS,
@@ -92,10 +93,11 @@ LAYERS = (
     *_OF_TRAINING,
     CACHE,
     "driver",
+    INSTALLED,
 )
 """Each has bytes or a reason in what a worker reports."""
 
-_OF_THE_WORK = tuple(layer for layer in LAYERS if "child" not in layer)
+_OF_THE_WORK = tuple(layer for layer in LAYERS if "child" not in layer and layer != INSTALLED)
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -162,8 +164,10 @@ class MemoryMeter:
         self._add_driver()
         self._add_cache(contestant)
 
-    def result(self) -> Memory:
+    def result(self, installed_bytes: int = 0) -> Memory:
         """Return the peak of the two phases; copies that fairlap makes for the checks between them do not count."""
+        self.bytes |= {INSTALLED: installed_bytes} if installed_bytes else {}
+        self.absent |= {} if installed_bytes else {INSTALLED: "nothing installed is known to be its own"}
         peaks = [self.bytes[name] for name in (f"peak_{READY}", f"peak_{RUNNING}") if name in self.bytes]
         if peaks:
             self.bytes["peak"] = max(peaks)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairlap import verdict
+from fairlap.meters.memory import INSTALLED
 from fairlap.models.modes import MODES
 from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
@@ -31,6 +32,7 @@ TIME_TO_FIRST_INFERENCE = verdict.TIME_TO_FIRST_INFERENCE
 FIRST_ANSWERS = {"inference": TIME_TO_FIRST_INFERENCE, "gradient": verdict.TIME_TO_FIRST_GRADIENT}
 CPU_TIME = verdict.Metric("CPU time", "ns", is_speed=False)
 PEAK_MEMORY = verdict.Metric("peak memory", "B", is_speed=False, given_key="memory_peak")
+INSTALLED_SIZE = verdict.Metric("installed size", "B", is_speed=False, given_key="installed_size")
 PAGE_FAULTS = verdict.Metric("page faults per call", "", is_speed=False, given_key="page_faults")
 ENERGY = verdict.Metric("energy per item", "J", is_speed=False)
 _OF_RUNS = frozenset({CPU_TIME, PEAK_MEMORY})  # shown of programs; of frameworks, rows have these figures
@@ -228,6 +230,11 @@ def _peak_memory(process: ProcessResult, work: Work) -> float | None:
     return None if peak is None else float(peak)
 
 
+def _installed(process: ProcessResult, work: Work) -> float | None:
+    size = process.memory.bytes.get(INSTALLED)
+    return None if size is None else float(size)
+
+
 def _page_faults(process: ProcessResult, work: Work) -> float | None:
     faults = None if process.elsewhere else process.per_call.get("page_faults")
     return None if faults is None else max(faults, _FEWEST_FAULTS)
@@ -272,6 +279,7 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     verdict.COMPILE_TIME: _compiling,
     CPU_TIME: _cpu_time,
     PEAK_MEMORY: _peak_memory,
+    INSTALLED_SIZE: _installed,
     PAGE_FAULTS: _page_faults,
     ENERGY: _energy,
 }

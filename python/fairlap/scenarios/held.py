@@ -76,8 +76,12 @@ class Held:
 
     def before_second(self) -> None:
         """Read the memory now: a second contestant, or a copy of this one, is about to be in this process."""
-        if self.memory_before_second is None:
-            self.memory_before_second = self.memory.result()
+        self.memory_before_second = self.memory_at_the_end()
+
+    def memory_at_the_end(self) -> Memory:
+        """Read it now, unless it was read before a second contestant."""
+        installed_bytes = self.framework.installed_bytes(self.contestant.in_force)
+        return self.memory_before_second or self.memory.result(installed_bytes)
 
     def begin_to_profile(self) -> None:
         self._was_profiled = True

@@ -262,7 +262,7 @@ class Service:
             return Ended(MemoryMeter("cpu").result())
         if held.fed is not None:
             held.fed.close()
-        memory = held.memory_before_second or held.memory.result()
+        memory = held.memory_at_the_end()
         if held.contestant.leave is not None:
             held.contestant.leave()
         return Ended(memory)

@@ -45,6 +45,7 @@ from fairlap.request.commands import with_report_file, words_of
 from fairlap.request.names import COMMAND, FOLDER, OUTPUT, REPORTED, RUN, ContestantName
 
 _ONLY_MODEL = "callable"
+PROGRAM = "program"  # in force: the file that is run
 LONGEST_RUN_S = 300.0  # of the one run whose output is what all must print
 _MOST_PROGRAM_BYTES = 256 * 2**20  # of a program whose hash names it
 _LAUNCHER = re.compile(
@@ -124,7 +125,7 @@ class CommandLine(Framework):
             in_force={
                 "threads": "the command's own",
                 "precision": NO_WEIGHTS,
-                "program": str(program),
+                PROGRAM: str(program),
                 **({} if report is None else {REPORTED: wanted.options[REPORTED]}),
             },
             work_in="other_server" if use is None else "child",
@@ -133,6 +134,14 @@ class CommandLine(Framework):
             peak_of_runs=None if use is None else use.peak_bytes,
             notices=None if report is not None else run.notices,
         )
+
+    @classmethod
+    def installed_bytes(cls, in_force: Mapping[str, str]) -> int:
+        """Size of the program's file."""
+        try:
+            return Path(in_force[PROGRAM]).stat().st_size
+        except OSError:
+            return 0
 
     def version(self) -> str:
         return self._version

@@ -44,7 +44,7 @@ _PRECISIONS = {"float64": "fp64", "float32": "fp32"}
 class Solved(NamedTuple):
     end: Any  # a row for each item
     rates: Any
-    steps: Any  # accepted, for an item: the mean over a batch
+    steps: Any = None  # accepted, for an item: the mean over a batch
     evaluations: Any = None
     loss: Any = None
     gradients: Any = None  # by the names of the outputs
@@ -107,7 +107,9 @@ def inputs_of(problem: Problem, arrays: Arrays) -> Inputs:
 
 
 def outputs_of(result: Solved) -> dict[str, npt.NDArray[Any]]:
-    found = {END: result.end, RATES: result.rates, STEPS: result.steps}
+    found = {END: result.end, RATES: result.rates}
+    if result.steps is not None:
+        found[STEPS] = result.steps
     if result.evaluations is not None:
         found[EVALUATIONS] = result.evaluations
     if result.gradients is not None:

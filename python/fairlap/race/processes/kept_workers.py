@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.meters.memory import LAYERS, Memory, memory_of
+from fairlap.meters.memory import INSTALLED, LAYERS, Memory, memory_of
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.planning.shared_processes import starts_processes, why_fresh
 from fairlap.race.processes.block_worker import environment_of
@@ -112,7 +112,9 @@ class WorkerUse:
             ended = worker.quit()
         if not self._result.works_before:
             return ended
-        return Ended(Memory({}, dict.fromkeys(LAYERS, NOT_ITS_FIRST)))  # earlier works left memory, and their peak
+        kept = {name: size for name, size in ended.memory.bytes.items() if name == INSTALLED}
+        # Earlier works left memory, and their peak.
+        return Ended(Memory(kept, {name: NOT_ITS_FIRST for name in LAYERS if name not in kept}))
 
     def keep_or_end(self, worker: WorkerProcess) -> None:
         """Freeze it until its next work, if its contestant did this one as asked."""

@@ -66,9 +66,16 @@ class Resources(Calls, frozen=True, kw_only=True):
     peak_memory_while_running_bytes: Annotated[
         Estimate | None, _memory("The most that it held while it was warmed up and timed.")
     ]
+    installed_bytes: Annotated[
+        Estimate | None,
+        _memory(
+            "Size on disk of its package with those that it needs, as they were installed; of a command, of its "
+            "program's file."
+        ),
+    ]
     memory_bytes: Annotated[
         dict[str, float],
-        _memory("Memory by layer: resident by kind, children, allocator, driver; median of processes."),
+        _memory("Memory by layer: resident by kind, children, allocator, driver, and on disk; median of processes."),
     ]
     memory_absent: Annotated[dict[str, str], _memory("Layers of memory without a figure, and why.")]
     min_memory_bytes: Annotated[

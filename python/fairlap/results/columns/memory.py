@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median_low
 
+from fairlap.meters.memory import INSTALLED
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.work_result import ContestantResult
@@ -24,9 +25,11 @@ _NOT_REPORTED = "the worker did not report it"
 def memory_of(result: ContestantResult) -> dict[str, Cell]:
     absent, why = memory_absent(result), absence_reason(result)
     own = [process for process in result.finished if not process.works_before]
-    return {
+    peaks = {
         column: cell_or(_bytes(own, layer), why or absent.get(layer, _NOT_REPORTED)) for column, layer in _PEAKS.items()
     }
+    installed = _bytes(result.finished, INSTALLED)
+    return {**peaks, "installed_bytes": cell_or(installed, why or absent.get(INSTALLED, _NOT_REPORTED))}
 
 
 def smallest_memory_of(result: ContestantResult, *, asked_for: bool) -> dict[str, Cell]:
