@@ -136,10 +136,11 @@ UNIT_ROUNDOFF_OF_TYPE: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Interface:
-    """The inputs and outputs of a model in one mode."""
+    """The inputs and outputs of a model in one mode, and its weights where it has others there."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
+    weights: tuple[Weight, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,12 @@ class Spec:
     interfaces: Mapping[Mode, Interface] = field(default_factory=dict, repr=False)
 
     def in_mode(self, mode: Mode) -> Spec:
-        """With the inputs and outputs that its calls have there."""
+        """With the inputs, outputs and weights that its calls have there."""
         found = self.interfaces.get(mode)
-        return self if found is None else replace(self, inputs=found.inputs, outputs=found.outputs)
+        if found is None:
+            return self
+        weights = self.weights if found.weights is None else found.weights
+        return replace(self, inputs=found.inputs, outputs=found.outputs, weights=weights)
 
     def tolerance(self, precision: Precision) -> Tolerance:
         """Find the spec's own tolerance; else that of bfloat16, as much narrower as the precision rounds less.

@@ -118,7 +118,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
     mode: Annotated[
         Mode | _Some[Mode],
-        _about("Inference, the loss and its gradients, steps of training, or solving, with gradients in solve-grad."),
+        _about("Inference, gradients, steps of training, solving, derivatives, simulation, or updates of agents."),
     ] = "infer"
     optimizer: Annotated[
         str | None, _about('In mode train: "sgd:lr=0.01,momentum=0.9" or "adamw:lr=0.001"; the model\'s by default.')

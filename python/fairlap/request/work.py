@@ -19,13 +19,27 @@ from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
-Mode = Literal["infer", "grad", "train", "solve", "solve-grad", "jvp", "vjp", "hvp", "hessian", "jacobian", "third"]
+Mode = Literal[
+    "infer",
+    "grad",
+    "train",
+    "solve",
+    "solve-grad",
+    "jvp",
+    "vjp",
+    "hvp",
+    "hessian",
+    "jacobian",
+    "third",
+    "simulate",
+    "ppo",
+]
 
 
 Precision = Literal["fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64"]
 """fp16 and bf16 hold weights and inputs in that type. autocast keeps the weights in float32 and leaves it to the
 framework which operations run in bfloat16. tf32 lets a GPU round the factors of products. int8 is the framework's own
-quantization after training, with calibration. Differential equations alone are solved in fp64."""
+quantization after training, with calibration. Differential equations and environments alone are in fp64."""
 
 PRECISIONS_OF_MODELS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
 

@@ -17,6 +17,7 @@ from fairlap.models.call_cost import CallCost
 from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
+from fairlap.scenarios.agents.agent_messages import AgentTimes
 from fairlap.scenarios.calls.latency_messages import Feeding
 from fairlap.scenarios.digits.digits_found import DigitsFound
 from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound
@@ -176,6 +177,7 @@ class ProcessResult(msgspec.Struct):
     passes: PassesFound | None = None  # of an input pipeline over data on disk
     work_precision: WorkPrecision | None = None  # of a solver of differential equations
     digits: DigitsFound | None = None  # of an operation on which digits are lost
+    agent: AgentTimes | None = None  # of an agent that learnt to act, besides its ``learning``
     ranks: RanksFound | None = None  # where several processes shared its steps
     streams: StreamsFound | None = None  # of prompts that were sent to a server
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn

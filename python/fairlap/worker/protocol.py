@@ -17,6 +17,7 @@ from fairlap.request.fields.scale import Rank, Scale
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
+from fairlap.scenarios.agents.agent_messages import AgentTrained, TrainAgent
 from fairlap.scenarios.asking import Ask, Prepared
 from fairlap.scenarios.calls.latency_messages import Fed, Feed, Measure, Measured, Reading
 from fairlap.scenarios.file_to_answer.stage_messages import ItemSeen, ItemsMeasured, MeasureItems, SeeItem
@@ -157,6 +158,7 @@ Request = (
     | SeeItem
     | MeasureItems
     | Epoch
+    | TrainAgent
     | Restore
     | ProfileCalls
     | Overhead
@@ -227,6 +229,7 @@ Reply = (
     | ItemSeen
     | ItemsMeasured
     | EpochTrained
+    | AgentTrained
     | Restored
     | Profiled
     | OverheadMeasured

@@ -68,6 +68,19 @@ def solving(contestant: str, loop: str, needs: str = "") -> Case:
     )
 
 
+def simulating(contestant: str, needs: str = "") -> Case:
+    return Case(
+        f"simulating with {contestant}",
+        ("compare", "cartpole", "--mode", "simulate"),
+        value("latency_p50_ns"),
+        contestants=(contestant,),
+        loop="simulating.py",
+        arguments=(f"with_{contestant}",),
+        threads=(1,),
+        needs=needs,
+    )
+
+
 def untrusted(function: str, allowed: float) -> Case:
     """Near the floor no ratio is asked for: the row warns of that."""
     task = str(BY_HAND / "untrusted_task.py")
@@ -205,6 +218,9 @@ CASES = (
     ),
     solving("scipy:LSODA", "with_scipy"),
     solving("diffrax", "with_diffrax", "diffrax"),
+    simulating("numpy"),
+    simulating("jax"),
+    simulating("gymnasium", "gymnasium"),
     *CASES_OF_USERS,
     untrusted("one_us", math.inf),
     untrusted("fifty_us", 0.03),
