@@ -18,7 +18,7 @@ Bind = Callable[[Arrays], Callable[[], Any]]
 class WrongSimulator(NumPy):
     name = "wrong"
     implementation = "numpy"
-    packages = ()
+    packages: ClassVar = ()
     variants: ClassVar = ("", "half-of-the-steps", "same-step", "kept", "other-physics")
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import named_outputs
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
@@ -11,7 +12,7 @@ from fairlap.models.workload import Workload
 
 class NumPy(Framework):
     name = "numpy"
-    packages = ("numpy==2.4.6",)
+    packages: ClassVar[tuple[str, ...]] = ("numpy==2.4.6",)
     module = "numpy"
     implementation = "numpy"
     modes = ("simulate",)
