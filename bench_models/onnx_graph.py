@@ -10,13 +10,13 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec, Tensor
 from onnx import TensorProto, helper, numpy_helper
 
-OPSET = 20
+OPSET = 21
 IR_VERSION = 10
 _TYPES = {"float32": TensorProto.FLOAT, "int32": TensorProto.INT32}
 
 
 class Graph:
-    """Every method adds nodes and returns the name of the value that they give."""
+    """Methods add nodes, and most return the name of the value that they give."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -25,6 +25,10 @@ class Graph:
         name = gives or f"{operation.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operation, inputs, [name], name=f"node_{name}", **attributes))
         return name
+
+    def add_several(self, operation: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """Add a node that gives several values, by the names they get."""
+        self.nodes.append(helper.make_node(operation, inputs, outputs, name=f"node_{outputs[0]}", **attributes))
 
     def constant(self, value: Any, dtype: Any = np.float32) -> str:
         name = f"constant/{len(self.nodes)}"

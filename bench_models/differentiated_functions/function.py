@@ -14,7 +14,7 @@ from fairlap.models.spec import BATCH, STANDARD_NORMAL, Constant, Fill, Interfac
 from fairlap.request.work import Mode
 
 POINT, ALONG = "point", "along"
-"""The inputs: where it is differentiated, and the tangent of jvp and hvp, or the cotangent of vjp."""
+"""The inputs: where it is differentiated, and the tangent of jvp, hvp and third, or the cotangent of vjp."""
 
 VALUE = "value"
 FORWARD, REVERSE = "forward", "reverse"
@@ -45,8 +45,8 @@ class Function:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """Only a function with one output has second derivatives here."""
-        return ("infer", "jvp", "vjp", "jacobian", *(("hvp", "hessian") if self.outputs is None else ()))
+        """Only a function with one output has second and third derivatives here."""
+        return ("infer", "jvp", "vjp", "jacobian", *(("hvp", "hessian", "third") if self.outputs is None else ()))
 
     def spec(self) -> Spec:
         point = (BATCH, self.numbers)
@@ -66,6 +66,7 @@ class Function:
             "jacobian": Interface((at,), (out("jacobian", *row, self.numbers),)),
             "hvp": Interface((at, along(point)), (out("hvp", self.numbers),)),
             "hessian": Interface((at,), (out("hessian", self.numbers, self.numbers),)),
+            "third": Interface((at, along(point)), (out("third", self.numbers),)),
         }
         return Spec(
             name=self.name,

@@ -38,6 +38,7 @@ class Implementation(OfFunction):
         "jacobian": (REVERSE,),
         "hvp": (FORWARD, REVERSE),
         "hessian": (REVERSE,),
+        "third": (FORWARD, REVERSE),
     }
 
     def build(self, weights: Arrays, dtype: Any) -> Held:
@@ -125,6 +126,26 @@ def _hessian(value: Any, _direction: str) -> Derivative:
     return of_points
 
 
+def _third(value: Any, direction: str) -> Derivative:
+    def forward_twice(point: Any, along: Any) -> tuple[Any, ...]:
+        with tf.autodiff.ForwardAccumulator(point, along) as outer:
+            with tf.autodiff.ForwardAccumulator(point, along) as inner:
+                slope = _slope(value, point)
+            once = inner.jvp(slope)
+        return (outer.jvp(once),)
+
+    def reverse_twice(point: Any, along: Any) -> tuple[Any, ...]:
+        with tf.GradientTape() as outer:
+            outer.watch(point)
+            with tf.GradientTape() as inner:
+                inner.watch(point)
+                slope = _slope(value, point)
+            once = inner.gradient(slope, point, output_gradients=along)
+        return (outer.gradient(once, point, output_gradients=along),)
+
+    return forward_twice if direction == FORWARD else reverse_twice
+
+
 _DERIVATIVES: dict[str, Any] = {
     "infer": _value,
     "jvp": _jvp,
@@ -132,4 +153,5 @@ _DERIVATIVES: dict[str, Any] = {
     "jacobian": _jacobian,
     "hvp": _hvp,
     "hessian": _hessian,
+    "third": _third,
 }

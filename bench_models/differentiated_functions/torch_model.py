@@ -42,5 +42,5 @@ class Implementation(ByTransforms):
     transforms: ClassVar = torch.func
 
     def build(self, weights: Arrays) -> nn.Module:
-        kind = Along if self.mode in ("jvp", "vjp", "hvp") else AtPoint
+        kind = Along if self.mode in ("jvp", "vjp", "hvp", "third") else AtPoint
         return kind(self.function.value, weights, self.derivative()).eval()

@@ -22,6 +22,7 @@ class ByTransforms(OfFunction):
         "jacobian": (REVERSE, FORWARD),
         "hvp": (FORWARD, REVERSE),
         "hessian": (FORWARD, REVERSE),
+        "third": (FORWARD, REVERSE),
     }
 
     def derivative(self) -> Callable[[Callable[[Any], Any], Sequence[Any]], tuple[Any, ...]]:
@@ -70,6 +71,21 @@ def _hessian(of: Any, value: Any, direction: str) -> Derivative:
     return lambda point: (whole(point),)
 
 
+def _third(of: Any, value: Any, direction: str) -> Derivative:
+    """Take the gradient of the curvature along a vector: differentiate the slope along it, twice."""
+    slope = of.grad(value)
+
+    def of_point(point: Any, along: Any) -> tuple[Any, ...]:
+        def twice(once: Any) -> Any:
+            if direction == FORWARD:
+                return lambda at: of.jvp(once, (at,), (along,))[1]
+            return lambda at: of.vjp(once, at)[1](along)[0]
+
+        return (twice(twice(slope))(point),)
+
+    return of_point
+
+
 _DERIVATIVES: dict[str, Any] = {
     "infer": _value,
     "jvp": _jvp,
@@ -77,4 +93,5 @@ _DERIVATIVES: dict[str, Any] = {
     "jacobian": _jacobian,
     "hvp": _hvp,
     "hessian": _hessian,
+    "third": _third,
 }

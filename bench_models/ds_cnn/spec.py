@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.bench_models.graphs.images import activated, convolution, means_of_channels, separable
+from fairlap.bench_models.graphs.images import WHOLE, activated, convolution, means_of_channels, separable
 from fairlap.bench_models.graphs.net import Net
 from fairlap.models.spec import BATCH, Tensor
 
@@ -13,7 +13,7 @@ CHANNELS, BLOCKS = 64, 4
 
 def _net() -> Net:
     net = Net(Tensor("speech", (BATCH, 1, FRAMES, COEFFICIENTS)))
-    hidden = convolution(net, "stem", net.input("speech"), CHANNELS, (10, 4), stride=2, rectified=False)
+    hidden = convolution(net, "stem", net.input("speech"), CHANNELS, (10, 4), stride=2, power=WHOLE)
     hidden = activated(net, "norm", hidden)
     for number in range(BLOCKS):
         hidden = separable(net, f"blocks.{number}", hidden, CHANNELS)

@@ -53,21 +53,26 @@ def attention(
     bias: bool,
     rotations: tuple[Value, Value] | None = None,
     unseen: Value | None = None,
+    seen: Value | None = None,
 ) -> Value:
-    """``rotations`` turn queries and keys by their positions; ``unseen`` is added to the scores."""
+    """``rotations`` turn queries and keys by their positions; ``unseen`` is added to the scores.
+
+    ``seen`` are other tokens than its own, of which keys and values are made.
+    """
+    seen = hidden if seen is None else seen
     tokens, features = hidden.shape
     split = (tokens, heads.keys, heads.sharing, heads.size)
     query = net.linear(f"{name}.query", hidden, heads.queries * heads.size, bias=bias, size=DECISIVE)
-    key = net.linear(f"{name}.key", hidden, heads.keys * heads.size, bias=bias, size=DECISIVE)
-    value = net.linear(f"{name}.value", hidden, heads.keys * heads.size, bias=bias)
+    key = net.linear(f"{name}.key", seen, heads.keys * heads.size, bias=bias, size=DECISIVE)
+    value = net.linear(f"{name}.value", seen, heads.keys * heads.size, bias=bias)
     query = net.transpose(net.reshape(query, *split), 2, 3, 1, 4)
     key, value = (
-        net.transpose(net.reshape(each, tokens, heads.keys, 1, heads.size), 2, 3, 1, 4) for each in (key, value)
+        net.transpose(net.reshape(each, seen.shape[0], heads.keys, 1, heads.size), 2, 3, 1, 4) for each in (key, value)
     )
     if rotations is not None:
         query, key = (_turned(net, each, *rotations) for each in (query, key))
     by_head = (heads.keys, heads.sharing, tokens)
-    scores = net.matrix_product(query, net.transpose(key, 1, 2, 4, 3), (*by_head, tokens))
+    scores = net.matrix_product(query, net.transpose(key, 1, 2, 4, 3), (*by_head, seen.shape[0]))
     scores = net.add("Div", scores, net.number(heads.size**0.5), shape=scores.shape)
     if unseen is not None:
         scores = net.sum(scores, unseen)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairlap.bench_models.convolution.units import STEADY_SCALE
 from fairlap.bench_models.graphs.net import Net, Value
 from fairlap.models.spec import Normal, Uniform
 
 EPSILON = 1e-3  # Keras's, added to the variance
+
+WHOLE, RECTIFIED, SWISHED = 1.0, 2.0, 2.7
+"""What a kernel multiplies the power of its input by: a ReLU halves it, and a SiLU leaves some 0.37 of it."""
 
 
 def convolution(
@@ -18,33 +23,34 @@ def convolution(
     *,
     stride: int = 1,
     groups: int = 1,
-    rectified: bool = True,
+    power: float = RECTIFIED,
+    bias: bool = True,
+    symmetric: bool = False,
 ) -> Value:
     """Pad so that only the stride makes the image smaller; where rows cannot be halved, the end gets the larger half.
 
-    ``rectified`` input has passed a ReLU, which halves its power; the kernel restores it.
+    ``symmetric`` padding is half of the kernel on each side instead, as PyTorch's networks have it.
     """
     inward, *sizes = image.shape
     after = [-(-size // stride) for size in sizes]
     missing = [
         max(0, (count - 1) * stride + edge - size) for count, edge, size in zip(after, kernel, sizes, strict=True)
     ]
-    begins = [each // 2 for each in missing]
+    begins = [edge // 2 for edge in kernel] if symmetric else [each // 2 for each in missing]
+    ends = begins if symmetric else [each - begin for each, begin in zip(missing, begins, strict=True)]
     per_pixel = inward // groups * kernel[0] * kernel[1]
-    spread = Normal(((2.0 if rectified else 1.0) / per_pixel) ** 0.5)
-    weight = net.weight(f"{name}.weight", (outward, inward // groups, *kernel), spread)
-    bias = net.weight(f"{name}.bias", (outward,), Normal(0.02))
+    parts = [net.weight(f"{name}.weight", (outward, inward // groups, *kernel), Normal((power / per_pixel) ** 0.5))]
+    parts += [net.weight(f"{name}.bias", (outward,), Normal(0.02))] if bias else []
     net.macs += outward * after[0] * after[1] * per_pixel
     return net.add(
         "Conv",
         image,
-        weight,
-        bias,
+        *parts,
         shape=(outward, *after),
         kernel_shape=list(kernel),
         strides=[stride, stride],
         group=groups,
-        pads=[*begins, *(each - begin for each, begin in zip(missing, begins, strict=True))],
+        pads=[*begins, *ends],
     )
 
 
@@ -63,6 +69,26 @@ def normalised(net: Net, name: str, value: Value) -> Value:
 def activated(net: Net, name: str, image: Value) -> Value:
     """Normalise and rectify."""
     return net.elementwise("Relu", normalised(net, name, image))
+
+
+def swish(net: Net, value: Value) -> Value:
+    return net.product(value, net.elementwise("Sigmoid", value))
+
+
+def doubled(net: Net, image: Value) -> Value:
+    """Make each pixel four."""
+    channels, height, width = image.shape
+    scales = net.constant((4,), lambda: (1, 1, 2, 2))
+    nowhere = Value("", ())
+    shape = (channels, 2 * height, 2 * width)
+    how: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return net.add("Resize", image, nowhere, scales, shape=shape, **how)
+
+
+def joined(net: Net, *images: Value) -> Value:
+    """Put their channels one after the other."""
+    channels = sum(each.shape[0] for each in images)
+    return net.add("Concat", *images, shape=(channels, *images[0].shape[1:]), axis=1)
 
 
 def separable(net: Net, name: str, image: Value, outward: int, *, stride: int = 1) -> Value:

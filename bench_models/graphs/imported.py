@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import ClassVar
 
+from fairlap.bench_models.graphs.net import GraphModel
 from fairlap.bench_models.graphs.onnx_model import graph_at
 from fairlap.models.onnx_import.build import LibraryName
 from fairlap.models.sources.imported import IMPORTED, Imported
@@ -16,9 +16,9 @@ class FromGraph:
     ROUTE = IMPORTED
     framework: ClassVar[LibraryName]
 
-    def __init__(self, spec: ModuleType) -> None:
-        self._spec_module = spec.__name__
-        self._weights = {each.name: each.name for each in spec.SPEC.weights}
+    def __init__(self, model: GraphModel) -> None:
+        self._model = model
+        self._weights = {each.name: each.name for each in model.SPEC.weights}
 
     def for_batch(self, batch: int) -> Imported:
-        return Imported(graph_at(self._spec_module, batch), self.framework, weight_names=self._weights)
+        return Imported(graph_at(self._model, batch), self.framework, weight_names=self._weights, by_batch=True)

@@ -6,11 +6,11 @@ Nothing here needs ONNX or NumPy, so that models are listed quickly; ``onnx_mode
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from fairlap.models.spec import BATCH, Constant, Fill, Normal, Spec, Tensor, Weight
+from fairlap.models.spec import BATCH, LEARNS, Constant, Fill, Normal, Spec, Tensor, Weight
 
 RESTORED = 2**0.5
 """The size of a linear layer whose input has passed a ReLU, which halves the power."""
@@ -35,13 +35,32 @@ class Step:
     dtype: str = "float32"
 
 
+class GraphModel(Hashable, Protocol):
+    """What a module ``spec`` of a model that is one graph has, and a size of a family of them."""
+
+    @property
+    def NET(self) -> Net: ...  # noqa: N802  (as modules have it)
+
+    @property
+    def SPEC(self) -> Spec: ...  # noqa: N802
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """A size of a family."""
+
+    NET: Net
+    SPEC: Spec
+
+
 class Net:
     def __init__(self, *inputs: Tensor) -> None:
         self.inputs = inputs
         self.outputs: tuple[Tensor, ...] = ()
         self.steps: list[Step] = []
-        self.weights: list[Weight] = []
+        self._weights: dict[str, Weight] = {}
         self.macs = 0  # of one item
+        self._parts = 1  # of an item, that count as items
 
     def input(self, name: str) -> Value:
         [found] = [each for each in self.inputs if each.name == name]
@@ -59,16 +78,23 @@ class Net:
             task=task,
             inputs=self.inputs,
             outputs=self.outputs,
-            weights=tuple(self.weights),
+            weights=self.weights,
             parameters=parameters,
             gmacs_per_item=self.macs / 1e9,
             published=published,
-            **more,
+            **{"modes": LEARNS, "trained_in": ("fp32",), **more},
         )
 
     def weight(self, name: str, shape: tuple[int, ...], fill: Fill, *, trained: bool = True) -> Value:
-        self.weights.append(Weight(name, shape, fill, trained))
+        """Add a weight; layers that give the same name share it."""
+        weight = Weight(name, shape, fill, trained)
+        if self._weights.setdefault(name, weight) != weight:
+            raise ValueError(f"the layers that share {name} want it in different ways")
         return Value(name, shape)
+
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        return tuple(self._weights.values())
 
     def constant(self, shape: tuple[int, ...], values: Callable[[], Any], dtype: str = "float32") -> Value:
         name = f"constant/{len(self.steps)}"
@@ -100,11 +126,23 @@ class Net:
         return self.add("Mul", one, other, shape=one.shape)
 
     def matrix_product(self, one: Value, other: Value, shape: tuple[int, ...]) -> Value:
-        self.macs += math.prod(shape) * one.shape[-1]
+        self.macs += self._parts * math.prod(shape) * one.shape[-1]
         return self.add("MatMul", one, other, shape=shape)
 
     def reshape(self, value: Value, *shape: int) -> Value:
         sizes = self.constant((len(shape) + 1,), lambda: (0, *shape), "int64")  # 0: as many items as there are
+        return self.add("Reshape", value, sizes, shape=shape)
+
+    def taken_apart(self, value: Value) -> Value:
+        """Let what is along the first axis of an item count as items, until it is put together."""
+        count, *rest = value.shape
+        sizes = self.constant((len(rest) + 1,), lambda: (-1, *rest), "int64")
+        self._parts = count
+        return self.add("Reshape", value, sizes, shape=tuple(rest))
+
+    def put_together(self, value: Value) -> Value:
+        shape, self._parts = (self._parts, *value.shape), 1
+        sizes = self.constant((len(shape) + 1,), lambda: (-1, *shape), "int64")
         return self.add("Reshape", value, sizes, shape=shape)
 
     def transpose(self, value: Value, *order: int) -> Value:

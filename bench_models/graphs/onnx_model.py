@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-from fairlap.bench_models.graphs.net import Net, Step
+from fairlap.bench_models.graphs.net import GraphModel, Step
 from fairlap.bench_models.onnx_graph import model_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.files.load import graph_of_model
 from fairlap.models.onnx_import.graph import Graph
-from fairlap.models.spec import Spec
 from onnx import helper, numpy_helper
 
 
 class Implementation:
-    def __init__(self, spec: ModuleType) -> None:
-        self._net: Net = spec.NET
-        self._spec: Spec = spec.SPEC
+    def __init__(self, model: GraphModel) -> None:
+        self._net, self._spec = model.NET, model.SPEC
 
     def build(self, weights: Arrays, batch: int) -> Any:
         return model_of(self._spec, [_node(each) for each in self._net.steps], weights, batch)
 
 
 @cache
-def graph_at(spec_module: str, batch: int) -> Graph:
+def graph_at(model: GraphModel, batch: int) -> Graph:
     """Read the graph as the importer takes it. Its weights are zeros, in whose place come others."""
-    spec = import_module(spec_module)
-    zeros = {each.name: np.zeros(each.shape, np.float32) for each in spec.SPEC.weights}
-    return graph_of_model(Implementation(spec).build(zeros, batch))
+    zeros = {each.name: np.zeros(each.shape, np.float32) for each in model.SPEC.weights}
+    return graph_of_model(Implementation(model).build(zeros, batch))
 
 
 def _node(step: Step) -> Any:

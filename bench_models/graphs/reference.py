@@ -1,35 +1,78 @@
-"""The graphs in NumPy, in the precision of the weights."""
+"""The graphs in NumPy, in the precision of the weights, and differentiated for the steps of training."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from types import ModuleType
+from typing import Any
 
 import numpy as np
+from fairlap.bench_models.graphs.net import GraphModel
 from fairlap.bench_models.graphs.onnx_model import graph_at
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.differentiation import Traced, plain
 from fairlap.models.onnx_import.build import ImportedModel
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
-from fairlap.models.sources.contract import Forward
+from fairlap.models.onnx_import.training import in_training
 from fairlap.models.sources.imported import of_file
+
+Statistics = dict[str, Any]
+_Forward = Callable[[Arrays, Arrays], Mapping[str, Any]]
 
 
 class Implementation:
-    def __init__(self, spec: ModuleType) -> None:
-        self._spec_module = spec.__name__
+    def __init__(self, model: GraphModel) -> None:
+        self._model = model
 
-    def forward(self, weights: Arrays, inputs: Arrays) -> Arrays:
+    def forward(self, weights: Arrays, inputs: Arrays, statistics: Statistics | None = None) -> dict[str, Any]:
+        """With ``statistics``, as in training: normalised by the batch, whose moving averages are put there."""
         batch = len(next(iter(inputs.values())))
         wide = any(array.dtype == np.float64 for array in weights.values())
-        return _forward_at(self._spec_module, batch, wide)(weights, inputs)
+        traced = any(isinstance(array, Traced) for array in weights.values())
+        forward, moved = _forward_at(self._model, batch, wide, traced, statistics is not None)
+        found = dict(forward(weights, inputs))
+        if statistics is not None:
+            statistics |= {name: plain(found.pop(after)) for name, after in moved.items()}
+        return found
 
 
 @cache
-def _forward_at(spec_module: str, batch: int, wide: bool) -> Forward:
-    graph = graph_at(spec_module, batch)
-    compute = of_file(ImportedModel(graph, NumPyLibrary(wide=wide)))
+def _forward_at(
+    model: GraphModel, batch: int, wide: bool, traced: bool, training: bool
+) -> tuple[_Forward, Mapping[str, str]]:
+    graph = graph_at(model, batch)
+    moved: Mapping[str, str] = {}
+    if training:
+        graph, moved = in_training(graph)
+    compute = of_file(ImportedModel(graph, (TracedLibrary if traced else NumPyLibrary)(wide=wide)))
 
-    def forward(weights: Arrays, inputs: Arrays) -> Arrays:
+    def forward(weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
         return compute({**graph.weights, **weights}, inputs)  # the graph's own arrays are constants
 
-    return forward
+    return forward, moved
+
+
+class TracedLibrary(NumPyLibrary):
+    """NumPy on arrays that remember what they were made of, for the chain rule."""
+
+    widens = False
+
+    def enter(self, value: Any) -> Any:
+        return value if isinstance(value, Traced) else self.constant(np.asanyarray(value))
+
+    def reduce(self, kind: str, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+        if isinstance(value, Traced):
+            return getattr(value, kind)(axis=axes, keepdims=keepdims)
+        return super().reduce(kind, value, axes, keepdims)
+
+    def full_like(self, value: Any, number: float) -> Any:
+        return super().full_like(plain(value), number)
+
+    def scatter(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
+        if not isinstance(value, Traced) and not isinstance(updates, Traced):
+            return super().scatter(value, places, updates, reduction)
+        if reduction != "add":
+            raise NotImplementedError(f"the gradient of a scatter that does not add but {reduction}")
+        whole = super().scatter(plain(value), places, plain(updates), reduction)
+        rules = [(value, lambda gradient: gradient), (updates, lambda gradient: gradient[places])]
+        return Traced(whole, [(array, rule) for array, rule in rules if isinstance(array, Traced)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.bench_models.graphs.images import activated, convolution, means_of_channels, separable
+from fairlap.bench_models.graphs.images import WHOLE, activated, convolution, means_of_channels, separable
 from fairlap.bench_models.graphs.net import Net
 from fairlap.models.spec import BATCH, Tensor
 
@@ -13,7 +13,7 @@ BLOCKS = ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *[(128, 1)] * 5
 
 def _net() -> Net:
     net = Net(Tensor("image", (BATCH, 3, IMAGE, IMAGE)))
-    hidden = convolution(net, "stem", net.input("image"), STEM, (3, 3), stride=2, rectified=False)
+    hidden = convolution(net, "stem", net.input("image"), STEM, (3, 3), stride=2, power=WHOLE)
     hidden = activated(net, "norm", hidden)
     for number, (channels, stride) in enumerate(BLOCKS):
         hidden = separable(net, f"blocks.{number}", hidden, channels, stride=stride)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.bench_models.graphs.images import activated, convolution, means_of_channels, normalised
+from fairlap.bench_models.graphs.images import WHOLE, activated, convolution, means_of_channels, normalised
 from fairlap.bench_models.graphs.net import Net, Value
 from fairlap.models.spec import BATCH, Tensor
 
@@ -21,7 +21,7 @@ def _stack(net: Net, name: str, image: Value, channels: int, stride: int) -> Val
 
 def _net() -> Net:
     net = Net(Tensor("image", (BATCH, 3, IMAGE, IMAGE)))
-    hidden = convolution(net, "stem", net.input("image"), STACKS[0][0], (3, 3), rectified=False)
+    hidden = convolution(net, "stem", net.input("image"), STACKS[0][0], (3, 3), power=WHOLE)
     hidden = activated(net, "norm", hidden)
     for number, (channels, stride) in enumerate(STACKS):
         hidden = _stack(net, f"stacks.{number}", hidden, channels, stride)

@@ -22,8 +22,12 @@ BoundCall::BoundCall(const py::tuple& bound) : callable_(bound[0]), arguments_{n
   for (const py::object& value : kept_alive_) arguments_.push_back(value.ptr());
 }
 
-PythonWork::PythonWork(const std::vector<py::tuple>& calls, py::object completion, Drawing drawing)
-    : calls_(calls.begin(), calls.end()), completion_(std::move(completion)), drawing_(std::move(drawing)) {}
+PythonWork::PythonWork(const std::vector<py::tuple>& calls, py::object completion, Drawing drawing,
+                       py::object preparation)
+    : calls_(calls.begin(), calls.end()),
+      completion_(std::move(completion)),
+      drawing_(std::move(drawing)),
+      preparation_(std::move(preparation)) {}
 
 PythonWork::~PythonWork() { Py_CLEAR(result_); }
 

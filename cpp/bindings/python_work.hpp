@@ -36,7 +36,8 @@ class BoundCall {
 // with the interpreter lock held; between enter() and leave() it holds the lock, elsewhere it does not.
 class PythonWork final : public loop::Work {
  public:
-  PythonWork(const std::vector<pybind11::tuple>& calls, pybind11::object completion, Drawing drawing);
+  PythonWork(const std::vector<pybind11::tuple>& calls, pybind11::object completion, Drawing drawing,
+             pybind11::object preparation);
   ~PythonWork() override;
 
   void enter() noexcept override { lock_ = PyGILState_Ensure(); }
@@ -45,6 +46,13 @@ class PythonWork final : public loop::Work {
     if (stop) keep_exception();
     PyGILState_Release(lock_);
     return stop;
+  }
+
+  bool prepare() noexcept override {
+    PyObject* const prepared = PyObject_CallNoArgs(preparation_.ptr());
+    if (prepared == nullptr) return keep_exception();
+    Py_DECREF(prepared);
+    return true;
   }
 
   bool call() noexcept override {
@@ -77,6 +85,7 @@ class PythonWork final : public loop::Work {
   bool stop_requested() noexcept override { return false; }  // asked in leave(), a slice later at most
 
   [[nodiscard]] bool has_completion() const noexcept override { return !completion_.is_none(); }
+  [[nodiscard]] bool has_preparation() const noexcept override { return !preparation_.is_none(); }
 
   // What ended the run, if anything was raised. Needs the interpreter lock.
   [[nodiscard]] pybind11::object exception() const;
@@ -91,6 +100,7 @@ class PythonWork final : public loop::Work {
   bool keeps_result_ = false;
   pybind11::object completion_;
   Drawing drawing_;
+  pybind11::object preparation_;
   PyObject* result_ = nullptr;
   PyGILState_STATE lock_{};
   std::optional<pybind11::error_already_set> exception_;

@@ -12,6 +12,7 @@
 #include "bindings/register.hpp"
 #include "cuda/activity/stream_watch.hpp"
 #include "cuda/device/loaded_kernel.hpp"
+#include "cuda/sampling/cold_cache.hpp"
 #include "cuda/stream/device_wait.hpp"
 #include "cuda/stream/own_stream.hpp"
 
@@ -68,6 +69,19 @@ void register_cuda_streams(py::module_& module) {
           },
           py::arg("result") = py::none())
       .def_property_readonly("device", &cuda::DeviceWait::device);
+  py::class_<cuda::ColdCache>(module, "ColdCache", "Makes the L2 cache of an idle device cold.")
+      .def(py::init([](int device) {
+             return std::make_unique<cuda::ColdCache>(cuda::Driver::of_this_process(), device);
+           }),
+           py::arg("device"))
+      .def("__call__",
+           [](cuda::ColdCache& self) {
+             const py::gil_scoped_release no_lock;
+             self.make_cold();
+           })
+      .def_property_readonly("flush_bytes", &cuda::ColdCache::flush_bytes)
+      .def_property_readonly("cache_bytes", &cuda::ColdCache::cache_bytes)
+      .def_property_readonly("resets_persisting", &cuda::ColdCache::resets_persisting);
   py::class_<cuda::OwnStream>(module, "OwnStream", "A stream in the primary context of a device.")
       .def(py::init([](int device) {
              return std::make_unique<cuda::OwnStream>(cuda::Driver::of_this_process(), device);

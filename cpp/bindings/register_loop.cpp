@@ -229,14 +229,14 @@ void register_work(py::module_& module) {
   py::class_<PythonWork>(module, "PythonCall",
                          "Python callables that take turns, with their arguments bound, ready to be timed.")
       .def(py::init([](const std::vector<BoundTuple>& calls, py::object completion, py::object drawn_call,
-                       py::object look) {
+                       py::object look, py::object preparation) {
              if (calls.empty()) throw std::invalid_argument("there must be a call to time");
              return std::make_unique<PythonWork>(
                  std::vector<py::tuple>(calls.begin(), calls.end()), std::move(completion),
-                 Drawing{.call = std::move(drawn_call), .look = std::move(look)});
+                 Drawing{.call = std::move(drawn_call), .look = std::move(look)}, std::move(preparation));
            }),
            py::arg("calls"), py::arg("completion").none(true), py::arg("drawn_call").none(true) = py::none(),
-           py::arg("look").none(true) = py::none());
+           py::arg("look").none(true) = py::none(), py::arg("preparation").none(true) = py::none());
   py::class_<NativeWork>(module, "NativeCall", "A C function, void f(void* context), ready to be timed.")
       .def(py::init([](std::uintptr_t function, const std::vector<std::uintptr_t>& contexts,
                        std::uintptr_t completion, std::uintptr_t completion_context, py::object drawn_context,

@@ -25,8 +25,9 @@ struct SliceEnd {
 
 // The stamp that ends one sample begins the next, so that a sample costs one reading of the clock. Between
 // two stamps run the caller's work and a handful of instructions that keep the sample before: no allocation,
-// no branch on configuration, no interpreter but the calls themselves.
-template <class Clock, bool has_completion, class TimedWork>
+// no branch on configuration, no interpreter but the calls themselves. Where a sample is prepared for, it
+// begins with a stamp of its own.
+template <class Clock, bool has_completion, bool has_preparation, class TimedWork>
 SliceEnd take_slice(TimedWork& work, const Slice& slice) noexcept {
   std::uint64_t* wall_ticks = slice.wall_ticks;
   std::uint64_t* host_issue_ticks = slice.host_issue_ticks;
@@ -40,6 +41,10 @@ SliceEnd take_slice(TimedWork& work, const Slice& slice) noexcept {
   while (wall_ticks != wall_end) {
     std::uint64_t issued = 0;
     bool raised = false;
+    if constexpr (has_preparation) {
+      raised = !work.prepare();
+      last_ticks = Clock::start();
+    }
     const std::uint64_t started = last_ticks;
     for (std::uint64_t calls = calls_per_sample; calls != 0 && !raised; --calls) raised = !work.call();
     if constexpr (has_completion) {

@@ -79,13 +79,8 @@ class TakerFor final : public SliceTaker {
   TakerFor(TimedWork& work, clock::Source source) noexcept : work_(work), source_(source) {}
 
   SliceEnd take(const Slice& slice) noexcept override {
-    const bool counter = source_ == clock::Source::timestamp_counter;
-    if (work_.has_completion()) {
-      return counter ? take_slice<clock::TimestampCounter, true>(work_, slice)
-                     : take_slice<clock::MonotonicRaw, true>(work_, slice);
-    }
-    return counter ? take_slice<clock::TimestampCounter, false>(work_, slice)
-                   : take_slice<clock::MonotonicRaw, false>(work_, slice);
+    return source_ == clock::Source::timestamp_counter ? take_by<clock::TimestampCounter>(slice)
+                                                       : take_by<clock::MonotonicRaw>(slice);
   }
   [[nodiscard]] bool has_completion() const noexcept override { return work_.has_completion(); }
   bool begin_drawn(std::size_t number) noexcept override { return work_.begin_drawn(number); }
@@ -94,6 +89,16 @@ class TakerFor final : public SliceTaker {
   }
 
  private:
+  template <class Clock>
+  SliceEnd take_by(const Slice& slice) noexcept {
+    if (work_.has_preparation()) {
+      return work_.has_completion() ? take_slice<Clock, true, true>(work_, slice)
+                                    : take_slice<Clock, false, true>(work_, slice);
+    }
+    return work_.has_completion() ? take_slice<Clock, true, false>(work_, slice)
+                                  : take_slice<Clock, false, false>(work_, slice);
+  }
+
   TimedWork& work_;
   clock::Source source_;
 };

@@ -12,8 +12,8 @@ enum class Interruption { none, raised, stop_requested };
 //
 // The loop brackets a run of samples with enter() and leave(); a Python callable takes and gives up
 // the interpreter lock there, so that counters are read and devices are waited for without it.
-// Inside, one sample is: call() one or more times, then finish(). Both return false when the work
-// raised; the exception itself stays with the Work.
+// Inside, one sample is: call() one or more times, then wait() and drop(). Each returns false when the
+// work raised; the exception itself stays with the Work.
 class Work {
  public:
   Work() = default;
@@ -22,6 +22,11 @@ class Work {
   virtual ~Work() = default;
 
   virtual void enter() noexcept = 0;
+
+  // What is done before each sample and is not part of it, such as emptying a device's cache. Returns false
+  // when it raised.
+  virtual bool prepare() noexcept { return true; }
+  [[nodiscard]] virtual bool has_preparation() const noexcept { return false; }
 
   // True when the user asked to stop while the samples were taken. Python and native work ask here: asking
   // the interpreter after every sample would take 5 ns of each.

@@ -81,6 +81,46 @@ class SpinningWork final : public Work {
   std::uint64_t length_ns_;
 };
 
+// Makes each call ready, which takes far longer than the call. It raises at a given preparation.
+class PreparedWork final : public Work {
+ public:
+  static constexpr std::uint64_t kPreparationNs = 1'000'000;
+
+  void enter() noexcept override {}
+  bool leave() noexcept override { return false; }
+  bool prepare() noexcept override {
+    const std::uint64_t begin = clock::MonotonicRaw::now_ns();
+    while (clock::MonotonicRaw::now_ns() - begin < kPreparationNs) {
+    }
+    ready = ++preparations != raise_at;
+    return ready;
+  }
+  [[nodiscard]] bool has_preparation() const noexcept override { return true; }
+  bool call() noexcept override {
+    ++calls;
+    unready += ready ? 0 : 1;
+    ready = false;
+    return true;
+  }
+  bool wait() noexcept override { return true; }
+  bool drop() noexcept override { return true; }
+  bool stop_requested() noexcept override { return false; }
+  [[nodiscard]] bool has_completion() const noexcept override { return with_completion; }
+  bool begin_drawn(std::size_t /*number*/) noexcept override { return true; }
+  bool end_drawn(std::size_t /*number*/, double wall_ns) noexcept override {
+    longest_drawn_ns = std::max(longest_drawn_ns, wall_ns);
+    return true;
+  }
+
+  std::uint64_t preparations = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t unready = 0;
+  std::uint64_t raise_at = 0;
+  double longest_drawn_ns = 0.0;
+  bool with_completion = false;
+  bool ready = false;
+};
+
 // An empty call that is kept from its core once, for longer than a window of the warm-up lasts.
 class InterruptedWork final : public Work {
  public:
@@ -161,6 +201,33 @@ TEST("drawn calls are made at their shares of the samples, the last one after th
   CHECK_EQUAL(work.drawn_ended, 4U);
   CHECK_EQUAL(record->taken, 10U);
   CHECK(record->stopped_by == StopReason::samples);
+}
+
+TEST("every sample and every drawn call is prepared for, and the preparation is in none of their times") {
+  for (const bool with_completion : {false, true}) {
+    PreparedWork work;
+    work.with_completion = with_completion;
+    Settings settings = exactly(50);
+    settings.warm_up = WarmUpKind::calls;
+    settings.warm_up_calls = 3;
+    settings.drawn_at = {0.0, 0.5};
+    const auto record = run_on_best_clock(work, settings);
+    CHECK_EQUAL(record->taken, 50U);
+    CHECK_EQUAL(work.preparations, 50U + 3U + 2U);
+    CHECK_EQUAL(work.calls, work.preparations);
+    CHECK_EQUAL(work.unready, 0U);
+    CHECK(median_of(record->wall_ns()) < PreparedWork::kPreparationNs / 10.0);
+    CHECK(work.longest_drawn_ns < PreparedWork::kPreparationNs / 2.0);
+  }
+}
+
+TEST("a preparation that raises ends the run before the call, and the samples before it are kept") {
+  PreparedWork work;
+  work.raise_at = 8;
+  const auto record = run_on_best_clock(work, exactly(50));
+  CHECK_EQUAL(record->taken, 7U);
+  CHECK_EQUAL(work.calls, 7U);
+  CHECK(record->stopped_by == StopReason::raised);
 }
 
 TEST("work that raises on its 501st call leaves 500 samples") {

@@ -86,6 +86,7 @@ def test_a_round_computes_as_much_as_the_engine_counts(kernel: Kernel) -> None:
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.id)
 def test_the_operations_are_those_of_its_number_type(kernel: Kernel) -> None:
     names = {"fp32": "f32", "fp64": "f64", "tf32": "tf32", "fp16": "f16", "bf16": "bf16", "int8": "s8", "fp8": "e4m3"}
+    names["fp4"] = "e2m1"
     words = {word for operation in round_of(kernel) for word in operation.split(".")}
     assert {names[kernel.number_type], f"{names[kernel.number_type]}x2"} & words
     assert not words & {name for name in names.values() if name not in ("f32", names[kernel.number_type])}

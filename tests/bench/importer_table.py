@@ -1,5 +1,7 @@
 """Write the tables of docs/reference/onnx-import.md: the operators that are claimed, and the node tests that pass.
 
+The operators of LiteRT that are translated to ONNX go into docs/how-to/race-litert-files.md.
+
     python tests/bench/importer_table.py --on numpy,torch,jax,tensorflow
 
 Without ``--on`` the shares stay as they are and only the list of operators is written again.
@@ -13,9 +15,13 @@ import sys
 from importlib.metadata import version
 
 from fairlap.models.onnx_import.operators.table import claimed
+from fairlap.models.sources.litert_files.list_updates import SET_ROW
+from fairlap.models.sources.litert_files.operators import TRANSLATIONS
+from fairlap.models.sources.litert_files.step_rules import kinds_in_steps
 from generated_page import DOCS, write_part
 from onnx_cases import EXCLUDED, EXCLUDED_IN_NUMPY, LIBRARIES, check, claimed_cases, loaded, reason_to_exclude
 
+PAGE_OF_LITERT = DOCS / "how-to" / "race-litert-files.md"
 PAGE = DOCS / "reference" / "onnx-import.md"
 
 
@@ -45,11 +51,20 @@ def operators() -> str:
     return f"{len(claimed())} operators: " + ", ".join(f"`{name}`" for name in claimed()) + "."
 
 
+def operators_of_litert() -> str:
+    real, in_steps = (sorted(each) for each in (TRANSLATIONS.keys() - {SET_ROW}, kinds_in_steps()))
+    return "\n\n".join(
+        f"{len(kinds)} operators {how}: " + ", ".join(f"`{kind}`" for kind in kinds) + "."
+        for how, kinds in (("of real numbers", real), ("in steps", in_steps))
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--on", default="")
     chosen = options.parse_args().on
     write_part(PAGE, "operators", operators())
+    write_part(PAGE_OF_LITERT, "operators", operators_of_litert())
     if chosen:
         write_part(PAGE, "shares", shares(chosen.split(",")))
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fairlap.engine import time_calls
+from fairlap.engine.cuda.cold_cache import ColdCache
+from fairlap.engine.cuda.device_completion import device_completion
 from fairlap.engine.cuda.request import Rotate
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.engine.measurement import CallableRaised
@@ -27,6 +30,17 @@ def test_after_a_flush_the_same_copy_takes_longer(stream: Any, small: tuple[Any,
     assert "flushed" in cold.settings["cache"]
     assert cold.calls_per_sample == 1
     assert cold.median_ns > warm.median_ns, f"{warm}\n{cold}"
+
+
+def test_calls_that_the_host_times_take_longer_with_a_cold_cache(torch: Any) -> None:
+    source, target = torch.ones(1 << 21, device="cuda"), torch.empty(1 << 21, device="cuda")
+    target.copy_(source)
+    done, cold = device_completion(0), ColdCache(0)
+    given: dict[str, Any] = {"done": done, "samples": 2000, "calls_per_sample": 1}
+    warm_ns = time_calls(lambda: target.copy_(source), **given).median_ns
+    cold_ns = time_calls(lambda: target.copy_(source), before_each=cold.make_cold, **given).median_ns
+    assert cold_ns > warm_ns
+    assert cold_ns < warm_ns + 50e3, "the flush is timed too"
 
 
 def test_rotated_arguments_are_cold_too(torch: Any, stream: Any, small: tuple[Any, Any]) -> None:

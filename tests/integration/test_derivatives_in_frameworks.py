@@ -28,7 +28,7 @@ def raced(model: str, on: tuple[str, ...], mode: Any, **options: Any) -> Any:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_derivative_of_a_loss_is_the_reference_s(library: str) -> None:
     pytest.importorskip(library, reason="`make test-slow` installs it and runs this")
-    modes = ("jvp", "vjp", "jacobian", "hvp", "hessian")
+    modes = ("jvp", "vjp", "jacobian", "hvp", "hessian", "third")
     rows = raced("mlp_loss", LIBRARIES[library], modes).rows
     assert len(rows) == len(modes) * len(LIBRARIES[library])
     assert {(row.outcome, row.message) for row in rows} == {("finished", "")}
@@ -59,7 +59,7 @@ def test_a_function_of_a_user_races_in_all_three(tmp_path: Path, monkeypatch: py
         "def bowl(x, np):\n    return np.sum(x**4) + np.log(np.sum(np.exp(x)))\n"
     )
     monkeypatch.chdir(tmp_path)
-    for mode in ("hvp", "hessian"):
+    for mode in ("hvp", "hessian", "third"):
         rows = raced("own_derivatives:bowl", ("torch", "jax", "tensorflow:graph"), mode, shapes=("point:5",)).rows
         assert {(row.outcome, row.message) for row in rows} == {("finished", "")}
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap import quantity_text
 from fairlap.meters import energy
@@ -27,12 +26,13 @@ from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.runs.run_file import load_run
+from gpu_in_workers import IN_USE, put_gpu_into_workers
 from machine_marks import needs_proc
 from numpy_trainer import install_numpy_trainer
 from small_races import run_race, small_plan
 from started_by_fairlap import planted
 from stream_races import file_of_prompts
-from watched_machine import fake_nvml_path, fresh_fake_nvml
+from watched_machine import fresh_fake_nvml
 
 METERED = Path(__file__).parent / "metered"
 PACKAGE, MEMORY = "powercap intel-rapl:0 package-0", "powercap intel-rapl:0:1 dram"
@@ -161,21 +161,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-_IN_USE = """
-import ctypes, os
-ctypes.CDLL(os.environ["FAIRLAP_LIBCUDA"]).fake_cuda_activate_primary_context(0)
-"""
-
-
 @pytest.fixture
 def board(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fake a GPU of 100 W that every process uses, whose clock and counter do not advance."""
-    monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
-    for name, path in environment_with_fakes().items():
-        monkeypatch.setenv(name, path)
-    (machine / "at_start").mkdir()
-    (machine / "at_start" / "sitecustomize.py").write_text(_IN_USE)
-    monkeypatch.setenv("PYTHONPATH", str(machine / "at_start"), prepend=os.pathsep)
+    put_gpu_into_workers(machine, monkeypatch)
     fresh_fake_nvml()
 
 
@@ -266,7 +255,7 @@ def test_a_board_that_stays_hot_is_tried_again_and_then_no_ratio_is_claimed(
     if seen_by == "fairlap":
         fresh_fake_nvml().fake_nvml_set_reading(0, b"throttle_reasons", 0x40)
     else:
-        (machine / "at_start" / "sitecustomize.py").write_text(_IN_USE + _HOT)
+        put_gpu_into_workers(machine, monkeypatch, IN_USE + _HOT)
     plan = plan_on("cuda:0", seconds=0.4)
     process = raced(plan)
     assert (process.repeats, process.machine[SLOWED]) == (repeated_processes.MOST_REPEATS, 1.0)

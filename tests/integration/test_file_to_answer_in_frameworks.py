@@ -236,13 +236,13 @@ def test_what_cannot_be_raced_is_one_line_with_a_code(
     assert "\n" not in str(refused)
 
 
-def test_functions_without_files_and_files_without_a_model_of_ones_own_are_refused(here: Path, items: Path) -> None:
+def test_functions_without_files_and_files_for_a_model_that_generates_are_refused(here: Path, items: Path) -> None:
     refused = refusal(
         "compare", here / "small.onnx", "--on", "onnxruntime", "--before", "photo_code:load", "--no-store"
     )
     assert refused.code == "E_ITEMS"
     asked = ("--items", items, "--before", "photo_code:load", "--no-store", "--quiet")
-    assert refusal("compare", "mlp", "--on", "onnxruntime", *asked).code == "E_ITEMS"
+    assert refusal("compare", "characters_generate", "--on", "onnxruntime", *asked).code == "E_ITEMS"
 
 
 @pytest.mark.slow

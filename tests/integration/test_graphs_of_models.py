@@ -1,4 +1,7 @@
-"""Models that are one graph give what the same network gives in Keras and in transformers, with the same weights."""
+"""Models that are one graph give what the same network gives elsewhere, with the same weights.
+
+That is in Keras, in transformers, or written by hand in PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +133,7 @@ def loaded(torch: Any, model: Any, weights: Weights, names: Mapping[str, str]) -
 
 def test_vit_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) -> None:
     torch, transformers = torch_and_transformers
-    work = workload_of("vit_tiny", batch=1)
+    work = workload_of("vit:tiny", batch=1)
     names = {"class_token": "vit.embeddings.cls_token", "positions": "vit.embeddings.position_embeddings"}
     parts = {"patches": "vit.embeddings.patch_embeddings.projection", "norm": "vit.layernorm", "head": "classifier"}
     for number in range(12):
@@ -157,7 +160,7 @@ def test_vit_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) ->
 
 def test_llama_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) -> None:
     torch, transformers = torch_and_transformers
-    work = workload_of("llama_260k", batch=2)
+    work = workload_of("llama:260k", batch=2)
     names = {"embedding.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight"}
     for number in range(5):
         ours, theirs = f"layers.{number}", f"model.layers.{number}"
@@ -186,3 +189,39 @@ def test_llama_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) 
     with torch.no_grad():
         found = model(torch.tensor(work.inputs["tokens"].astype(np.int64))).logits.numpy()
     assert found == pytest.approx(answer_of(work), rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "network"),
+    [
+        ("gnn", "Gnn"),
+        ("tcn", "Tcn"),
+        ("lstm_forecaster", "Lstm"),
+        ("clip", "Clip"),
+        ("unet", "Unet"),
+        ("yolov8:n", "Yolo"),
+    ],
+)
+def test_networks_are_those_that_plain_pytorch_makes(model: str, network: str) -> None:
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    import networks_by_hand
+
+    work = workload_of(model)
+    given = [
+        torch.tensor(array).double() if array.dtype.kind == "f" else torch.tensor(array)
+        for array in work.inputs.values()
+    ]
+    found = getattr(networks_by_hand, network)(work.weights)(*given).numpy()
+    # A graph holds the small numbers in its normalisations in float32.
+    np.testing.assert_allclose(found, answer_of(work), rtol=1e-6, atol=1e-6)
+
+
+def test_ddim_is_its_paper_s_loop_around_the_network_of_unet() -> None:
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    from networks_by_hand import Unet, denoised
+
+    work = workload_of("ddim", batch=1)
+    betas = np.linspace(0.00085**0.5, 0.012**0.5, 1000) ** 2  # those of Stable Diffusion
+    latent, text = (torch.tensor(work.inputs[name]).double() for name in ("latent", "text"))
+    found = denoised(Unet(work.weights), latent, text, np.cumprod(1 - betas).tolist())
+    np.testing.assert_allclose(found.numpy(), answer_of(work), rtol=1e-4, atol=1e-4)

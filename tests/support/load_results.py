@@ -19,7 +19,7 @@ MS = 1e6
 
 
 def trial(kind: str, rate: float | None, p99_ms: float, *, served: float = 0.0) -> LoadTrial:
-    times = LoadTimes(0.5 * p99_ms * MS, 0.8 * p99_ms * MS, p99_ms * MS, 1 * MS, 2e4)
+    times = LoadTimes(0.5 * p99_ms * MS, 0.8 * p99_ms * MS, p99_ms * MS, 1 * MS, 2e4, mean_ns=0.6 * p99_ms * MS)
     return LoadTrial(kind, rate, 1000, 5, "met", 0, served, 2.0, times, 1.5)  # type: ignore[arg-type]
 
 

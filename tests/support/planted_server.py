@@ -18,7 +18,7 @@ import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-FAULTS = ("", "never", "silent", "dies", "midway", "child", "spins", "prints")
+FAULTS = ("", "never", "silent", "dies", "midway", "child", "spins", "prints", "once")
 LAST_WORDS = "no such model here"
 STATUS = 3
 _MIB = 2**20
@@ -100,6 +100,8 @@ began_s = time.monotonic()
 print(f"listening on {given.port}", flush=True)
 if given.fault == "dies":
     print(LAST_WORDS, file=sys.stderr, flush=True)
+    sys.exit(STATUS)
+if given.fault == "once" and given.pids.exists():
     sys.exit(STATUS)
 pids = [os.getpid(), *([started_child()] if given.fault == "child" else [])]
 if given.pids:

@@ -32,13 +32,14 @@ def run_of(
     batches: tuple[int, ...] = (4, 8),
     blocks: int = 8,
     conditions: Conditions | Literal["both"] = "controlled",
+    models: tuple[str, ...] = ("mlp",),
 ) -> Run:
     """Make a run in which the first takes a millisecond for batch 4, the second two, and so on.
 
     ``wrong`` gives a wrong answer.
     """
     names = tuple(ContestantName(text, text) for text in contestants)
-    works = tuple(Work("mlp", batch) for batch in batches)
+    works = tuple(Work(model, batch) for model in models for batch in batches)
     plan = draw_plan(
         names, works, blocks=blocks, conditions=conditions, threads=1, available_cores=(0, 1), seed=3
     )  # fmt: skip

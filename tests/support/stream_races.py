@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from fairlap.race.progress import Silence
@@ -16,9 +16,14 @@ from fairlap.scenarios.streams.asked import streams_asked
 from fairlap.scenarios.streams.race.planned_load import plan_of
 from fairlap.scenarios.streams.race.stream_race import StreamRace
 from fairlap.scenarios.streams.streams_found import Counts, StreamsFound
-from stream_server import StreamingServer
 
 TOKENS = 8
+
+
+class Addressed(Protocol):
+    """A server of the tests, by HTTP or by gRPC."""
+
+    def at(self, options: str = "") -> str: ...
 
 
 def file_of_prompts(folder: Path, count: int = 40) -> Path:
@@ -31,7 +36,7 @@ def without_client_floor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StreamRace, "_client_floor", lambda *_of_turn: None)
 
 
-def raced(prompts: Path, *servers: StreamingServer, timeout: str = "2s", **asked: Any) -> Results:
+def raced(prompts: Path, *servers: Addressed, timeout: str = "2s", **asked: Any) -> Results:
     return raced_by_name(prompts, *(server.at(f":timeout={timeout}") for server in servers), **asked)
 
 
@@ -44,17 +49,17 @@ def raced_by_name(prompts: Path, *names: str, blocks: int | None = 1, seed: int 
     return results_of(Run(plan, race.processes, {}, dict(race.shares()), ended_early=race.ended_early))
 
 
-def row_of(found: Results, server: StreamingServer) -> Row:
+def row_of(found: Results, server: Addressed) -> Row:
     return next(row for row in found.rows if row.contestant.startswith(server.at()))
 
 
-def shown_by(found: Results, server: StreamingServer) -> list[StreamsFound]:
+def shown_by(found: Results, server: Addressed) -> list[StreamsFound]:
     """In each block."""
     own = [each for each in found.run.processes if each.contestant.startswith(server.at())]
     return [each.streams for each in own if each.streams is not None]
 
 
-def counts_of(found: Results, server: StreamingServer) -> Counts:
+def counts_of(found: Results, server: Addressed) -> Counts:
     return sum((each.figures.counts for each in shown_by(found, server) if each.figures), Counts())
 
 

@@ -79,11 +79,11 @@ class Behaviour:
 
 
 class StreamingServer:
-    def __init__(self, *, certificate: Path | None = None, **behaviour: Any) -> None:
+    def __init__(self, *, certificate: Path | None = None, port: int = 0, **behaviour: Any) -> None:
         self.behaviour = Behaviour(**behaviour)
         self.truths: list[Truth] = []
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        self.port = 0
+        self.port = port
         self._certificate = certificate
         self._seen: set[str] = set()
         self._read: list[list[str]] = []  # words of prompts
@@ -98,6 +98,8 @@ class StreamingServer:
         return self
 
     def __exit__(self, _kind: type | None, _error: BaseException | None, _where: TracebackType | None) -> None:
+        if self._loop.is_closed():
+            return
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 
@@ -123,7 +125,7 @@ class StreamingServer:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self._certificate)
         self._slots = asyncio.Semaphore(self.behaviour.slots)
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context, backlog=512)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=context, backlog=512)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -24,15 +24,21 @@ def weights(stored: Stored = "float32") -> dict[str, np.ndarray]:
     return {name: array.astype(kind).astype(np.float32) for name, array in found.items()}
 
 
-class _Graph:
+class GraphWriter:
     """A file that is written from the first operator to the last."""
 
     def __init__(self) -> None:
         from ai_edge_litert import schema_py_generated as schema
 
-        self.schema, self.model, self.graph = schema, schema.ModelT(), schema.SubGraphT()
+        self.schema, self.model = schema, schema.ModelT()
         self.model.version, self.model.buffers, self.model.operatorCodes = 3, [schema.BufferT()], []
-        self.model.subgraphs = [self.graph]
+        self.model.subgraphs = []
+        self.begin_graph()
+
+    def begin_graph(self) -> None:
+        """Write what follows into a further graph, which a loop or a branch of the first one runs."""
+        self.graph = self.schema.SubGraphT()
+        self.model.subgraphs.append(self.graph)
         self.graph.tensors, self.graph.operators, self.graph.inputs = [], [], []
 
     def tensor(self, name: str, shape: Sequence[int], kind: str = "float32", data: np.ndarray | None = None) -> int:
@@ -107,7 +113,7 @@ def dense(
     stored: Stored = "float32",
 ) -> Path:
     """``x`` of (batch, 8) times a matrix, plus a bias, through tanh or another: ``y`` of (batch, 4)."""
-    file = _Graph()
+    file = GraphWriter()
     schema, model, graph = file.schema, file.model, file.graph
     x, hidden, y = (
         file.tensor(name, (1, size)) for name, size in (("main_x:0", WIDTH), ("hidden", CLASSES), ("main_y:0", CLASSES))
@@ -140,7 +146,7 @@ def one_operator(
     **options: Any,
 ) -> Path:
     """Of inputs ``x0``, ``x1``, ..., by their sizes, after a type that is not float32, and of constants."""
-    file = _Graph()
+    file = GraphWriter()
     places = []
     for number, each in enumerate(given):
         if isinstance(each, np.ndarray):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find, workload_names
+from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
 from fairlap.request.work import Mode
 
 _QUICK_GMACS = 0.2
+_QUICK_GMACS_OF_ALL = 5.0  # an inference for each weight
 _QUICK_PARAMETERS = 10_000_000
 
 
@@ -28,9 +33,17 @@ def models_that_infer() -> list[str]:
     return [name for name, own in modes.items() if "infer" in own and "jacobian" not in own]
 
 
-def quick_models() -> list[str]:
-    """Those that infer, and whose reference takes no time worth speaking of."""
+def quick_models() -> list[Any]:
+    """Those that infer, and whose reference takes no time worth speaking of; marked slow where each weight is tried."""
     ours = our_models()
     specs = [find(name).spec for name in models_that_infer() if name in ours]
     quick = [spec for spec in specs if (spec.gmacs_per_item or 0.0) < _QUICK_GMACS]
-    return [spec.name for spec in quick if spec.parameters < _QUICK_PARAMETERS]
+    return [
+        pytest.param(spec.name, marks=[pytest.mark.slow] if _takes_long(spec) else [])
+        for spec in quick
+        if spec.parameters < _QUICK_PARAMETERS
+    ]
+
+
+def _takes_long(spec: Spec) -> bool:
+    return (spec.gmacs_per_item or 0.0) * len(spec.weights) > _QUICK_GMACS_OF_ALL

@@ -52,6 +52,9 @@ class Code {
          << "    .reg .pred %more, %equal;\n"
          << "    ld.param.u32 %rounds, [rounds];\n    ld.param.u32 %never, [never];\n"
          << "    ld.param.u64 %out, [out];\n    mov.u32 %thread, %tid.x;\n";
+    if (kernel_.scale != 0) {
+      out_ << "    .reg .b32 %scale;\n    mov.b32 %scale, " << kernel_.scale << ";\n";
+    }
   }
 
   // %word becomes a value of this filling that differs between threads and between places.
@@ -117,6 +120,7 @@ class Code {
         registers("right", 0, kernel_.right);
         out_ << ", ";
         registers("sum", chain * kernel_.accumulators, kernel_.accumulators);
+        out_ << kernel_.ending;
         break;
       case ArithmeticUnit::warpgroup:
         registers("sum", 0, kernel_.accumulators);

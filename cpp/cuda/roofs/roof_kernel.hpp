@@ -40,7 +40,8 @@ struct RoofKernel {
   Filling sum{};
   Filling factor{};
   double operations = 0.0;        // of one instruction; a multiply-add counts as two
-  const char* ending = "";        // of a warpgroup's operation, behind its operands
+  const char* ending = "";        // of an operation, behind its operands
+  std::uint32_t scale = 0;        // four times that of blocks of factors, in %scale; 0 where they have none
   std::uint64_t tile_layout = 0;  // of a warpgroup's matrices: a descriptor without their address
 
   [[nodiscard]] unsigned int threads_of_a_block() const noexcept;

@@ -19,6 +19,7 @@ constexpr Filling kFp64{.mask = 0x800fffff, .bits = 0x3fe00000};  // the upper h
 constexpr Filling kFp16{.mask = 0x83ff83ff, .bits = 0x38003800};
 constexpr Filling kBf16{.mask = 0x807f807f, .bits = 0x3f003f00};
 constexpr Filling kFp8{.mask = 0x87878787, .bits = 0x30303030};  // e4m3: four bits of exponent
+constexpr Filling kFp4{.mask = 0x99999999, .bits = 0x22222222};  // e2m1: from 1 to 1.5, of which it has two
 constexpr Filling kInteger{.mask = 0xffffffff, .bits = 0};
 
 constexpr double operations_of(int m, int n, int k) { return 2.0 * m * n * k; }
@@ -151,7 +152,6 @@ constexpr RoofKernel hopper(std::string_view number_type, std::string_view instr
           .tile_layout = tiles};
 }
 
-// The same instructions as Ampere's.
 constexpr RoofKernel small_blackwell(RoofKernel kernel) {
   kernel.least_capability = kFirstOfSmallBlackwell;
   kernel.most_capability = kLastOfSmallBlackwell;
@@ -182,6 +182,20 @@ void add_of_ada(std::vector<RoofKernel>& all) {
   kernel.ptx_version = "8.4";
   kernel.target = "sm_89";
   all.push_back(kernel);
+  all.push_back(small_blackwell(kernel));
+}
+
+// In blocks of sixteen with a scale each, which are one here. Devices of one family have these products.
+void add_of_small_blackwell(std::vector<RoofKernel>& all) {
+  constexpr std::uint32_t kOnes = 0x38383838;  // ue4m3
+  RoofKernel kernel = ampere("fp4", "mma.m16n8k64.e2m1, sums in fp32",
+                             "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32."
+                             "e2m1.e2m1.f32.ue4m3",
+                             kFp32, kFp4, operations_of(16, 8, 64));
+  kernel.ptx_version = "8.8";
+  kernel.target = "sm_120f";
+  kernel.ending = ", %scale, {0, 0}, %scale, {0, 0}";
+  kernel.scale = kOnes;
   all.push_back(small_blackwell(kernel));
 }
 
@@ -219,6 +233,7 @@ std::vector<RoofKernel> all_roof_kernels() {
                        kInteger, kInteger, operations_of(8, 8, 16)));
   add_of_ampere(all);
   add_of_ada(all);
+  add_of_small_blackwell(all);
   for (const HopperType& type : kHopperTypes) {
     all.push_back(hopper(type.number_type, type.plain, type.operation, type.factor, type.depth, type.ending,
                          kPlainTiles));

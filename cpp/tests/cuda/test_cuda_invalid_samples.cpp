@@ -60,6 +60,37 @@ class LaunchedLate final : public loop::Work {
   bool due_ = false;
 };
 
+// Works on its stream, and for some calls a thread of the framework enqueues a copy on another stream when
+// the call has returned.
+class CopiedBackLate final : public loop::Work {
+ public:
+  CopiedBackLate(std::uint64_t stream, std::uint64_t copies, int every)
+      : stream_(stream), copies_(copies), every_(every) {}
+
+  void enter() noexcept override {}
+  bool leave() noexcept override {
+    // Long, because a guard that waits forgives what this busy machine's own delays may explain.
+    if (std::exchange(due_, false)) fake_cuda_copy(copies_, 2, 1 << 20, 100'000'000);
+    return false;
+  }
+  bool call() noexcept override {
+    due_ = ++calls % every_ == 0;
+    return fake_cuda_kernel(stream_, "fusion", 5000) == CUDA_SUCCESS;
+  }
+  bool wait() noexcept override { return true; }
+  bool drop() noexcept override { return true; }
+  bool stop_requested() noexcept override { return false; }
+  [[nodiscard]] bool has_completion() const noexcept override { return false; }
+
+  int calls = 0;
+
+ private:
+  std::uint64_t stream_;
+  std::uint64_t copies_;
+  int every_;
+  bool due_ = false;
+};
+
 }  // namespace
 
 TEST("a gate that the call waits for is opened by the watchdog and the run continues without it") {
@@ -171,6 +202,30 @@ TEST("work that outlives the stop event invalidates the sample") {
     CHECK(record->longest_tail_ns > 200000);
   }
   fake_cuda_set_driver_version(13000);
+}
+
+// In XLA (xla/pjrt/se_raw_buffer.cc, CopyRawDeviceToHostAndReturnEvent) a copy to the host is scheduled on a
+// pool of threads, which enqueues it on a stream for copies, so it may come when the call has returned. An
+// event of the context that was recorded at the return is older than the copy. Waiting for the context is
+// not.
+TEST("once work was seen that another thread enqueued after the return, every sample waits for the context") {
+  const EngineAtWork at_work;
+  const std::uint64_t copies = fake_cuda_create_stream(at_work.context, 1);
+  for (const int every : {1, 2}) {
+    CopiedBackLate work(at_work.stream, copies, every);
+    fake_cuda_reset_call_counts();
+    const auto record = time_it(at_work, work, quick_settings(12));
+    CHECK(record->guard == GuardKind::context_sync);
+    CHECK(record->gate == GateKind::none);
+    CHECK(fake_cuda_call_count("cuCtxSynchronize") >= 12);
+    CHECK_EQUAL(record->table->count(Invalid::hidden_work), static_cast<std::size_t>(12 / every));
+    CHECK_EQUAL(invalid_in(record->table->column(Quantity::device_span_ns)),
+                static_cast<std::size_t>(12 / every));
+  }
+  CopiedBackLate unguarded(at_work.stream, copies, 1);
+  StreamSettings settings = quick_settings(12);
+  settings.guard = false;
+  CHECK(all_equal(time_it(at_work, unguarded, settings)->table->column(Quantity::device_span_ns), 5000));
 }
 
 // Seen on an H100 with JAX 0.11.2: the kernel comes some 30 us after the call has returned.

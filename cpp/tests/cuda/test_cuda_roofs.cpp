@@ -29,7 +29,7 @@ bool are_all(const std::vector<double>& rates, double expected) {
 
 std::set<std::string> types_of(int capability) {
   std::set<std::string> found;
-  for (const char* type : {"fp32", "fp64", "tf32", "fp16", "bf16", "int8", "fp8"}) {
+  for (const char* type : {"fp32", "fp64", "tf32", "fp16", "bf16", "int8", "fp8", "fp4"}) {
     if (!roof_kernels(type, capability).empty()) found.emplace(type);
   }
   return found;
@@ -54,6 +54,9 @@ TEST("the roof of a device whose speed is known is that speed, for each unit") {
       {"bf16", 86, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 2.0 * 16 * 8 * 16 / 32},
       {"fp8", 89, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", 2.0 * 16 * 8 * 32 / 32},
       {"fp8", 90, "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3", 2.0 * 64 * 256 * 32 / 128},
+      {"fp4", 120,
+       "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+       2.0 * 16 * 8 * 64 / 32},
       {"tf32", 120, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 2.0 * 16 * 8 * 8 / 32},
       {"bf16", 90, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", 2.0 * 64 * 256 * 16 / 128},
       {"int8", 90, "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8", 2.0 * 64 * 256 * 32 / 128},
@@ -111,15 +114,18 @@ TEST("which number types a device has kernels for follows from its capability") 
   std::set<std::string> all{"fp32", "fp64", "tf32", "fp16", "bf16", "int8"};
   for (const int capability : {80, 86, 87}) CHECK(types_of(capability) == all);
   all.insert("fp8");
-  for (const int capability : {89, 90, 120, 121}) CHECK(types_of(capability) == all);
+  for (const int capability : {89, 90}) CHECK(types_of(capability) == all);
+  all.insert("fp4");
+  for (const int capability : {120, 121}) CHECK(types_of(capability) == all);
   // Their matrix units are not reached by any kernel here.
   for (const int capability : {100, 103, 110})
     CHECK(types_of(capability) == std::set<std::string>({"fp32", "fp64"}));
 }
 
-TEST("code for one architecture is for no other, so no device is given another's units") {
+TEST("code for one architecture or family is for no other, so no device is given another's units") {
   for (const RoofKernel& kernel : cuda::all_roof_kernels()) {
     if (kernel.target.ends_with('a')) CHECK_EQUAL(kernel.least_capability, kernel.most_capability);
+    if (kernel.target.ends_with('f')) CHECK_EQUAL(kernel.least_capability / 10, kernel.most_capability / 10);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cuda/sampling/cold_cache.hpp"
 #include "tests/check.hpp"
 #include "tests/cuda/cuda_at_work.hpp"
 
@@ -167,6 +168,26 @@ TEST(
       CHECK_EQUAL(outstanding_objects(), 0);
     }
   }
+}
+
+TEST("a cache is made cold for the host's clock by as much as for events, on an idle device") {
+  const EngineAtWork at_work;
+  fake_cuda_reset_call_counts();
+  {
+    cuda::ColdCache cache(*at_work.driver, 0);
+    cache.make_cold();
+    CHECK_EQUAL(cache.flush_bytes(), 2 * cache.cache_bytes());
+    CHECK_EQUAL(fake_cuda_call_count("cuMemsetD32Async"), 1);
+    CHECK_EQUAL(fake_cuda_call_count("cuCtxResetPersistingL2Cache"), 0);
+    CHECK(!cache.resets_persisting());
+    CHECK_EQUAL(fake_cuda_pending_work(0), 0);
+    fake_cuda_set_aside_for_persisting(0, 8 << 20);  // by a later call
+    cache.make_cold();
+    CHECK_EQUAL(fake_cuda_call_count("cuCtxResetPersistingL2Cache"), 1);
+    CHECK_EQUAL(fake_cuda_resets_while_busy(), 0);
+    CHECK(cache.resets_persisting());
+  }
+  CHECK_EQUAL(outstanding_objects(), 0);
 }
 
 TEST("a part of the cache that the first call sets aside is found") {

@@ -15,7 +15,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.frameworks.suites.child_process import Member
 from fairlap.judgement.judge_request import Benchmark, JudgeRequest, SearchedQuantity, require_fitting
-from fairlap.request.fields.source import is_callable_name
+from fairlap.models.registry import is_function
 from fairlap.request.names import contestant_named
 from fairlap.request.units import Seconds
 from fairlap.request.work import Mode, Precision
@@ -67,7 +67,7 @@ class BisectRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     @property
     def imports_from_here(self) -> bool:
         """Whether what races is a function of the user, for which the current folder is searched."""
-        return bool(self.benchmark.call) or is_callable_name(self.model.model)
+        return bool(self.benchmark.call) or is_function(self.model.model)
 
 
 def checked(request: BisectRequest) -> BisectRequest:

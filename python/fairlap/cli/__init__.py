@@ -34,6 +34,8 @@ _MEASURING = {
     "floor": "Measure timer resolution and overhead.",
     "roofs": "Measure peak arithmetic and bandwidth.",
     "collectives": "Measure all-reduce, all-gather and broadcast beside MPI's.",
+    "stability": "Show who keeps digits, at what time, and whose answers repeat bit by bit.",
+    "mistakes": "Plant users' mistakes in frameworks, and show how they are reported.",
     "watch": "Show power, clocks, memory and throttling, live.",
     "suite": "Run many benchmarks as one, with one error rate and one exit status.",
     "pull-request": "Race a change against its base, and comment on it.",

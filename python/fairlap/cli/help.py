@@ -18,10 +18,10 @@ RACE_SECTIONS: Mapping[str, str] = {
     "Training, with --mode train": "loss optimizer schedule start-from to-score train-on fraction epochs "
     "count-evaluation keep-weights",
     "Differential equations, with --mode solve": "error tolerances",
-    "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial scenario logs",
-    "Load of servers that stream": "tokens rate arrivals concurrency think per-token shared-prefix ca insecure",
-    "Under which conditions": "threads conditions seconds lock-clocks seed data-seed memory-limit sandbox remote "
-    "pass-env",
+    "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial users think scenario logs",
+    "Load of servers that stream": "tokens rate arrivals concurrency per-token shared-prefix ca insecure",
+    "Under which conditions": "threads conditions seconds cache regime lock-clocks seed data-seed memory-limit "
+    "sandbox remote pass-env",
     "How long": "runs budget blocks fresh target only-winner max-slowdown best-budget wait",
     "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels groups "
     "corrupt price require for",

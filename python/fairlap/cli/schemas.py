@@ -32,6 +32,8 @@ from fairlap.results.collectives import CollectivesResult
 from fairlap.scenarios.callables.axes.axes_document import AxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
 from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
+from fairlap.scenarios.mistakes.results.mistakes_result import MistakesResult
+from fairlap.stability.table import StabilityTable
 from fairlap.store.runs.run_file import RunDocument
 from fairlap.store.search import RunSummaries
 from fairlap.store.shared.sending import CarriedRuns
@@ -66,6 +68,8 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "floor": floor.Floors,
     "roofs": roofs.RoofsDocument,
     "collectives": CollectivesResult,
+    "stability": StabilityTable,
+    "mistakes": MistakesResult,
     "watch, a line for each interval": ReadingsOfInterval,
     "self-test": self_test.SelfTestDocument,
     "explain": explain.AllCodes,

@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'stream_cache_bytes', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'ColdCache', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'stream_cache_bytes', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -78,7 +78,7 @@ class PythonCall:
     """
     Python callables that take turns, with their arguments bound, ready to be timed.
     """
-    def __init__(self, calls: collections.abc.Sequence[tuple[typing.Any, tuple[typing.Any, ...], dict[str, typing.Any]]], completion: typing.Any, drawn_call: typing.Any = None, look: typing.Any = None) -> None:
+    def __init__(self, calls: collections.abc.Sequence[tuple[typing.Any, tuple[typing.Any, ...], dict[str, typing.Any]]], completion: typing.Any, drawn_call: typing.Any = None, look: typing.Any = None, preparation: typing.Any = None) -> None:
         ...
 class NativeCall:
     """
@@ -388,6 +388,23 @@ class DeviceWait:
         ...
     @property
     def device(self) -> int:
+        ...
+class ColdCache:
+    """
+    Makes the L2 cache of an idle device cold.
+    """
+    def __call__(self) -> None:
+        ...
+    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def cache_bytes(self) -> int:
+        ...
+    @property
+    def flush_bytes(self) -> int:
+        ...
+    @property
+    def resets_persisting(self) -> bool:
         ...
 class OwnStream:
     """

@@ -42,6 +42,7 @@ def python_work(
     done: object,
     in_turn: Sequence[Callable[..., object]] = (),
     drawn: DrawnCalls | None = None,
+    before_each: Callable[[], object] | None = None,
 ) -> _native.PythonCall:
     require_python_work(fn, done)
     if not isinstance(args, tuple):
@@ -53,9 +54,9 @@ def python_work(
         raise InvalidRequest("the names in kwargs must be strings")
     calls = [(each, args, keywords) for each in (fn, *in_turn)]
     if drawn is None:
-        return _native.PythonCall(calls, done)
+        return _native.PythonCall(calls, done, preparation=before_each)
     callable_of = drawn.callable
-    return _native.PythonCall(calls, done, lambda number: (callable_of(number), (), {}), drawn.look)
+    return _native.PythonCall(calls, done, lambda number: (callable_of(number), (), {}), drawn.look, before_each)
 
 
 def require_python_work(fn: object, done: object) -> None:
@@ -165,6 +166,7 @@ def time_calls(
     name: str | None = None,
     in_turn: Sequence[Callable[..., object]] = (),
     drawn: DrawnCalls | None = None,
+    before_each: Callable[[], object] | None = None,
 ) -> Measurement:
     """Time calls of ``fn(*args, **kwargs)`` on the CPU's clock, every sample taken natively.
 
@@ -174,6 +176,7 @@ def time_calls(
     interval reaches ``target``, whichever is first; one second by default.
 
     ``in_turn`` are further callables, which take turns with ``fn`` from call to call, with the same arguments.
+    ``before_each`` is called before each sample, which then is one call, and its time does not count.
     """
     stop = stop_rule(samples, seconds, target)
     warm_up = warm_up_wish(warmup)
@@ -182,9 +185,15 @@ def time_calls(
     name = given_name(name)
     on_clock = clock_named(clock)
     native = native_function_of(fn)
-    if native and (in_turn or drawn):
+    if native and (in_turn or drawn or before_each):
         raise InvalidRequest(f"{native.name} is timed natively, so no other callables can take turns with it")
-    work = native_work(native, args, kwargs, done) if native else python_work(fn, args, kwargs, done, in_turn, drawn)
+    if before_each is not None and calls > 1:
+        raise InvalidRequest("with before_each= a sample is one call; leave out calls_per_sample=")
+    if native:
+        work: _native.NativeCall | _native.PythonCall = native_work(native, args, kwargs, done)
+    else:
+        work = python_work(fn, args, kwargs, done, in_turn, drawn, before_each)
+    is_one_call = before_each is not None or (calls == 0 and warm_up.kind == "none")
     try:
         record = _native.time_calls(
             work,
@@ -192,7 +201,7 @@ def time_calls(
             samples=stop.samples,
             seconds=stop.seconds,
             target=stop.target,
-            calls_per_sample=1 if calls == 0 and warm_up.kind == "none" else calls,
+            calls_per_sample=1 if is_one_call else calls,
             floor_multiple=FLOOR_MULTIPLE,
             warm_up=_native.WarmUpKind[warm_up.kind],
             warm_up_calls=warm_up.calls,

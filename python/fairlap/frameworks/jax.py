@@ -52,6 +52,7 @@ from fairlap.frameworks.contract import (
     Contestant,
     Framework,
     Phase,
+    RankLauncher,
     Settings,
     TrainingState,
     Unsupported,
@@ -62,7 +63,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import DERIVATIVES
+from fairlap.models.modes import AGENTS, DERIVATIVES
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
@@ -72,13 +73,13 @@ _PRODUCTS: Mapping[Precision, str] = {"fp32": "highest", "tf32": "tensorfloat32"
 
 class Jax(Framework):
     name = "jax"
-    packages = ("jax==0.10.2", "optax==0.2.8")
+    packages: ClassVar[tuple[str, ...]] = ("jax==0.10.2", "optax==0.2.8")
     packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2", "optax==0.2.8")}
     module = "jax"
-    devices = ("cpu", "cuda")
-    modes = ("infer", "grad", "train", *DERIVATIVES)
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    modes = ("infer", "grad", "train", "simulate", *AGENTS, *DERIVATIVES)
     generates = True
-    precisions = ("fp32", "fp16", "bf16", "tf32")
+    precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16", "bf16", "tf32", "fp64")
     no_precision: ClassVar = {
         "autocast": "it leaves mixed precision to the program; there is none to switch on",
         "int8": "it has no quantization after training",
@@ -93,7 +94,7 @@ class Jax(Framework):
     tunable: ClassVar = {"async_dispatch": ("off",), "vector_width": ("512",), "ynnpack": ("off",)}
     tunable_on: ClassVar = {"cuda": {}}
     device_memory_limit = "XLA_PYTHON_CLIENT_MEM_FRACTION"
-    rank_launcher = "processes"
+    rank_launcher: ClassVar[RankLauncher] = "processes"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -104,8 +105,7 @@ class Jax(Framework):
         _require_compiled(work, wanted)
         with phase("import"):
             import jax
-        if "async_dispatch" in wanted.options:  # before the client of the CPU is made
-            jax.config.update("jax_cpu_enable_async_dispatch", wanted.options["async_dispatch"] == "on")
+        _configure(work, wanted)
         if wanted.rank is not None and work.training is not None:  # otherwise ranks have nothing to exchange
             with phase("join"):
                 join(wanted.rank, wanted.device)
@@ -114,7 +114,7 @@ class Jax(Framework):
         if wanted.device != "cpu" and work.precision in _PRODUCTS:  # otherwise it would multiply in TF32
             jax.config.update("jax_default_matmul_precision", _PRODUCTS[work.precision])
         self._version = str(jax.__version__)
-        model = implementation_of(work, wanted, "jax")
+        model = implementation_of(work, wanted, self.implementation or self.name)
         with phase("build"):
             leaves, tree = jax.tree.flatten(put(model.params(work.weights), work))
             inputs = put(dict(work.inputs), work)
@@ -175,6 +175,15 @@ class Jax(Framework):
         return self._version
 
 
+def _configure(work: Workload, wanted: Settings) -> None:
+    import jax
+
+    if work.precision == "fp64":
+        jax.config.update("jax_enable_x64", True)
+    if "async_dispatch" in wanted.options:  # before the client of the CPU is made
+        jax.config.update("jax_cpu_enable_async_dispatch", wanted.options["async_dispatch"] == "on")
+
+
 Called = tuple[Callable[..., Any], tuple[Any, ...], Callable[[Any], Answers]]
 """The function of a mode, its arguments before the inputs, and the answers in what it returns."""
 
@@ -199,7 +208,8 @@ def _differentiated(
     return jax.value_and_grad(loss), (learnt, fixed, put(work.labels, work)), answers
 
 
-_CALLED = {"infer": _inferring, "grad": _differentiated, **dict.fromkeys(DERIVATIVES, _inferring)}
+_CALLED = {"infer": _inferring, "grad": _differentiated, "simulate": _inferring}
+_CALLED |= dict.fromkeys((*AGENTS, *DERIVATIVES), _inferring)
 
 
 def _generating(

@@ -17,7 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.litert_files import brought_file, converted_file, quantized_litert_file
+from fairlap.frameworks.adapter_parts.litert_files import (
+    brought_file,
+    converted_file,
+    keeps_states,
+    quantized_litert_file,
+)
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
@@ -78,6 +83,7 @@ def _turned_to(weight: Array, constant: Array) -> Array | None:
 
 
 _PRODUCTS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "BATCH_MATMUL")
+_STEPS = (np.int8, np.uint8, np.int16)
 _OF_WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # operators that expand what a file holds in float16 or sparse
 _QUANTIZED = "quantized; the answers alone prove that they are the same"
 _OP_RESOLVERS = {"on": "AUTO", "off": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}  # XNNPACK is the default delegate
@@ -122,7 +128,7 @@ class LiteRT(Framework):
         threads = 1 + thread_count() - before if before else 0
         held = _QUANTIZED if made else read_back(weights_in(first, work.weights), work.weights)
         return Contestant(
-            bind=_Bindings(first).bind,
+            bind=_Bindings(first, forgets=keeps_states(file)).bind,
             switching_copies=True,
             done=None,
             outputs=partial(_answers, work),
@@ -149,10 +155,14 @@ def _interpreter(make: Callable[..., Any], file: Path, threads: int, resolver: A
 
 
 class _Bindings:
-    """One interpreter, whose memory holds the inputs of one binding at a time."""
+    """One interpreter, whose memory holds the inputs of one binding at a time.
 
-    def __init__(self, interpreter: Any) -> None:
-        self._interpreter = interpreter
+    A file that keeps states from call to call, of a recurrence, would answer the same inputs differently each time. So
+    it ``forgets`` them in every call.
+    """
+
+    def __init__(self, interpreter: Any, *, forgets: bool) -> None:
+        self._interpreter, self._forgets = interpreter, forgets
         self._filled_by: object = None
 
     def bind(self, inputs: Arrays) -> Callable[[], Any]:
@@ -167,8 +177,12 @@ class _Bindings:
             invoke()
             return interpreter
 
+        def run_from_zeros() -> Any:
+            interpreter.reset_all_variables()
+            return run()
+
         self._fill(places)
-        return run
+        return run_from_zeros if self._forgets else run
 
     def _fill(self, places: list[tuple[int, Any]]) -> None:
         for index, array in places:
@@ -190,7 +204,7 @@ def _weights(interpreter: Any, work: Workload) -> Answers:
 
 
 def _precision(interpreter: Any) -> str:
-    """Quantized where products have a result in 8 bits. Inputs and outputs stay floats.
+    """Quantized where products have a result in 8 or 16 bits, or nothing is a float.
 
     Weights in float16 that are widened before anything is computed do not count.
     """
@@ -200,7 +214,7 @@ def _precision(interpreter: Any) -> str:
     if operations is not None:
         by_index = {each["index"]: each["dtype"] for each in details}
         results = [(each["op_name"], by_index.get(place)) for each in operations() for place in each["outputs"][:1]]
-        if any(kind is np.int8 for name, kind in results if name in _PRODUCTS):
+        if not floating or any(kind in _STEPS for name, kind in results if name in _PRODUCTS):
             return "int8"
         if not any(kind is np.float16 for name, kind in results if name not in _OF_WEIGHTS):
             floating.discard("float16")

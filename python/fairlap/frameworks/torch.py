@@ -62,7 +62,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import DERIVATIVES
+from fairlap.models.modes import AGENTS, DERIVATIVES
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 
@@ -97,10 +97,14 @@ class Torch(Framework):
     }
     devices = ("cpu", "cuda")
     devices_of: ClassVar = {GRAPH: ("cuda",)}
-    modes = ("infer", "grad", "train", *DERIVATIVES)
-    modes_of: ClassVar = {FSDP: ("train",), GRAPH: ("infer",)}  # what FSDP divides is kept from step to step
+    modes = ("infer", "grad", "train", "simulate", *AGENTS, *DERIVATIVES)
+    modes_of: ClassVar = {
+        FSDP: ("train",),  # what it divides is kept from step to step
+        GRAPH: ("infer",),
+        "compile": ("infer", "grad", "train", *DERIVATIVES),  # it would unroll the steps of a simulation
+    }
     generates = True
-    precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
+    precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
 
     @classmethod
@@ -126,7 +130,8 @@ class Torch(Framework):
         put_in_force(wanted)
         self._version = str(torch.__version__)
         prepared = {"infer": self._inferring, "grad": self._differentiated, "train": self._training}
-        prepared |= dict.fromkeys(DERIVATIVES, self._of_function)
+        prepared["simulate"] = self._inferring
+        prepared |= dict.fromkeys((*AGENTS, *DERIVATIVES), self._of_function)
         return prepared[work.mode](work, wanted, phase)
 
     def _inferring(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
@@ -143,7 +148,7 @@ class Torch(Framework):
         return self._called(work, wanted, model, phase, lambda held: held, lambda _model, bound: bound, outputs_of)
 
     def _of_function(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        """Prepare a derivative, which inference mode would keep from being taken."""
+        """Prepare a derivative or an update, which inference mode would keep from being taken."""
         with phase("build"):
             model = _built(work, wanted, slopes=False)
         found = self._called(work, wanted, model, phase, lambda held: held, lambda _model, bound: bound, outputs_of)

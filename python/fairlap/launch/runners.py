@@ -25,7 +25,7 @@ from fairlap.launch.packages.origins import require_installable
 from fairlap.launch.started_worker import python_worker
 from fairlap.machine.hardware.processor import available_cores_by_node
 from fairlap.request.fields.package_origin import INSTALLED_FIRST, is_pinned
-from fairlap.request.fields.server_address import server_address
+from fairlap.request.fields.server_address import UNENCRYPTED, server_address
 from fairlap.request.names import COMMAND, THREADS, ContestantName
 from fairlap.request.work import Mode, Precision
 from fairlap.suggestions import did_you_mean
@@ -144,7 +144,7 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
             process_options_in(dict(name.options))
             over_http.over_http_in(name.framework_options)
             if name.url:
-                server_address(name.url)
+                server_address(name.url, schemes=UNENCRYPTED)
                 http_options_in(name.framework_options)
         except (Unsupported, InvalidRequest) as error:
             raise InvalidRequest(f"{name.text}: {error}", code=getattr(error, "code", "")) from None

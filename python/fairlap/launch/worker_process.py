@@ -26,6 +26,7 @@ from fairlap.machine.programs.orphans import end_orphans
 from fairlap.machine.programs.process_tree import ProcessTree
 from fairlap.machine.programs.processes import process_name
 from fairlap.meters.memory import largest_ended_child_bytes, memory_of
+from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.scenarios.asking import Ask, Prepared
 from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure, Measured
 from fairlap.secrets import without_secrets
@@ -197,6 +198,7 @@ class WorkerProcess:
         drawn: Sequence[DrawnCall] = (),
         drawn_file: Path | None = None,
         deal: int | None = None,
+        on_device: DeviceConditions | None = None,
     ) -> tuple[Measured, Samples]:
         """Measure the contestant, and keep the outputs of the drawn calls in ``drawn_file``."""
         request = Measure(
@@ -208,6 +210,7 @@ class WorkerProcess:
             tuple(drawn),
             str(drawn_file or ""),
             deal,
+            on_device,
         )
         measured = self.ask(request, within_s=within_s)
         values = np.frombuffer(self.raw, dtype="<f8")

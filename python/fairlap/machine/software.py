@@ -16,6 +16,8 @@ PACKAGES = (
     "executorch",
     "flax",
     "grain",
+    "gymnasium",
+    "gymnax",
     "intel-openmp",
     "jax",
     "jax-cuda12-plugin",

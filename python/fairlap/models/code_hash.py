@@ -7,14 +7,14 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from fairlap.models.registry import packages_of_code
+from fairlap.models.registry import SIZES, packages_of_code
 
 
 def hash_of_code(*folders: Path) -> str:
-    """SHA-256 of the Python files in the folders and below them."""
+    """SHA-256 of the Python files in the folders and below them, and of the sizes of families."""
     digest = hashlib.sha256()
     for folder in folders:
-        for file in sorted(folder.rglob("*.py")):
+        for file in sorted((*folder.rglob("*.py"), *folder.rglob(SIZES))):
             digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from fairlap.errors import NotAvailable
 from fairlap.models.arrays import Labels
-from fairlap.models.spec import LABELS, Constant, Fill, Integers, Normal, Spec
+from fairlap.models.made_arrays import made
+from fairlap.models.spec import LABELS, Constant, Fill, Integers, Made, Normal, Spec
 from fairlap.request.work import Precision
 
 
@@ -75,6 +76,8 @@ def _filled(fill: Fill, shape: tuple[int, ...], rng: np.random.Generator) -> npt
         return rng.standard_normal(shape, dtype=np.float32) * np.float32(fill.std) + np.float32(fill.mean)
     if isinstance(fill, Integers):
         return _skewed(fill, shape, rng) if fill.skew else rng.integers(fill.low, fill.high, shape)
+    if isinstance(fill, Made):
+        return made(fill, shape, rng)
     if isinstance(fill, Constant):
         return np.full(shape, fill.value)
     return rng.uniform(fill.low, fill.high, shape)

@@ -20,9 +20,12 @@ class ModeFacts:
     first_answer: str = "inference"
     trains: bool = False  # by the optimizer of the work
     differentiates: bool = False  # a function: its call is a derivative, without a loss
+    acts: bool = False  # an agent: its call is an update, and it learns from what its actions bring about
 
 
-DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian")
+DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian", "third")
+
+AGENTS: tuple[Mode, ...] = ("ppo",)
 
 MODES: Mapping[Mode, ModeFacts] = {
     "infer": ModeFacts(),
@@ -30,5 +33,7 @@ MODES: Mapping[Mode, ModeFacts] = {
     "train": ModeFacts(inferences=3, fewest_inferences=2, batches_have_labels=True, gives_outputs=False, trains=True),
     "solve": ModeFacts(is_fed=False),
     "solve-grad": ModeFacts(is_fed=False, first_answer="gradient"),
+    "simulate": ModeFacts(is_fed=False),
+    **dict.fromkeys(AGENTS, ModeFacts(is_fed=False, acts=True)),
     **dict.fromkeys(DERIVATIVES, ModeFacts(is_fed=False, differentiates=True)),
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
 from fairlap.plugins import places_in_packages
-from fairlap.request.fields.source import why_no_callable
+from fairlap.request.fields.source import is_callable_name, why_no_callable
 from fairlap.request.fields.training_data import ItemSizes
 
 if TYPE_CHECKING:
     from fairlap.models.operations.operation import Operation
 
 GROUP = "fairlap.workloads"
+SIZES = "sizes.toml"
 _OPERATIONS = "fairlap.bench_models.operations"
 _BUILT_IN = Path(__file__).parents[1] / "bench_models"
 
@@ -28,7 +31,8 @@ _BUILT_IN = Path(__file__).parents[1] / "bench_models"
 class Model:
     """A model and the package that implements it, or the folder of a user's model that was opened.
 
-    One package has all operations, so its name is followed by a colon and that of the operation.
+    One package has all sizes of a family, and another one all operations, so its name is followed by a colon and the
+    size, or the name of the operation.
     """
 
     spec: Spec
@@ -43,16 +47,23 @@ def spec_at(package: str, sizes: ItemSizes | None = None) -> Spec:
         return bundle_in(Path(package)).spec
     if operation := _operation_in(package):
         return operation.spec()
-    module = import_module(f"{package}.spec")
+    module = _spec_module(package)
     spec: Spec = module.SPEC if sizes is None else module.sized_for(sizes)
     return spec
+
+
+def _spec_module(package: str) -> Any:
+    """Import the module ``spec`` of a model; of a family, make what its ``in_size`` returns for the size."""
+    code, _, size = package.partition(":")
+    module = import_module(f"{code}.spec")
+    return module.in_size(size) if size else module
 
 
 def follows_data(package: str) -> bool:
     """Whether the sizes of the model are those of the data that it learns: its ``spec.sized_for`` gives them."""
     if package.startswith("/") or _operation_in(package):
         return False
-    return hasattr(import_module(f"{package}.spec"), "sized_for")
+    return hasattr(_spec_module(package), "sized_for")
 
 
 def free_sizes_at(package: str) -> Mapping[str, tuple[int, int]]:
@@ -63,12 +74,12 @@ def free_sizes_at(package: str) -> Mapping[str, tuple[int, int]]:
     """
     if package.startswith("/") or _operation_in(package):
         return {}
-    found: Mapping[str, tuple[int, int]] = getattr(import_module(f"{package}.spec"), "FREE_SIZES", {})
+    found: Mapping[str, tuple[int, int]] = getattr(_spec_module(package), "FREE_SIZES", {})
     return found
 
 
 def spec_with(package: str, free_sizes: Mapping[str, int]) -> Spec:
-    spec: Spec = import_module(f"{package}.spec").with_sizes(**free_sizes)
+    spec: Spec = _spec_module(package).with_sizes(**free_sizes)
     return spec
 
 
@@ -94,9 +105,11 @@ def route_at(package: str, framework: str) -> str:
     """Say how a built-in model gets into a framework for which it is not written; empty where it is."""
     if package.startswith("/") or _operation_in(package):
         return ""
-    shared: str = getattr(import_module(f"{package}.spec"), "IMPLEMENTED_IN", package)
-    module = f"{shared}.{framework}_model"
-    if shared == package or find_spec(module) is None:
+    code = package.partition(":")[0]
+    shared: str = getattr(import_module(f"{code}.spec"), "IMPLEMENTED_IN", code)
+    own = find_spec(f"{code}.{framework}_model") is not None
+    module = f"{code if own else shared}.{framework}_model"
+    if shared == code or find_spec(module) is None:
         return ""
     return getattr(getattr(import_module(module), "Implementation", None), "ROUTE", "")
 
@@ -104,7 +117,7 @@ def route_at(package: str, framework: str) -> str:
 def why_not_at(package: str, framework: str, implementation: str) -> str:
     """Why a framework cannot run the model, as far as the model knows; empty where it can."""
     operation = _operation_in(package)
-    return import_module(_OPERATIONS).why_not(operation, framework, implementation) if operation else ""
+    return import_module(operation.implemented_in).why_not(operation, framework, implementation) if operation else ""
 
 
 def reference_at(package: str) -> Any:
@@ -119,13 +132,12 @@ def _code_of(package: str, module: str) -> Any:
     serves, or its ``Implementation`` of this spec.
     """
     if operation := _operation_in(package):
-        return import_module(f"{_OPERATIONS}.{module}").Implementation(operation)
-    spec = import_module(f"{package}.spec")
-    shared: str = getattr(spec, "IMPLEMENTED_IN", package)
-    if shared == package or find_spec(f"{package}.{module}") is not None:
-        return import_module(f"{package}.{module}")
-    found = import_module(f"{shared}.{module}")
-    return found.Implementation(spec) if hasattr(found, "Implementation") else found
+        return import_module(f"{operation.implemented_in}.{module}").Implementation(operation)
+    code = package.partition(":")[0]
+    shared: str = getattr(import_module(f"{code}.spec"), "IMPLEMENTED_IN", code)
+    own = shared == code or find_spec(f"{code}.{module}") is not None
+    found = import_module(f"{code if own else shared}.{module}")
+    return found.Implementation(_spec_module(package)) if hasattr(found, "Implementation") else found
 
 
 def packages_of_code(package: str) -> tuple[str, ...]:
@@ -141,8 +153,15 @@ def workload_names() -> list[str]:
     return sorted(_packages())
 
 
+def is_function(text: str) -> bool:
+    """Whether this is ``module:function``, and not one size of a family."""
+    return is_callable_name(text) and text not in workload_names()
+
+
 def find(name: str, sizes: ItemSizes | None = None) -> Model:
+    """Find it by its name, or by the one that it had before it was in a family."""
     built_in = _built_in()
+    name = _former_names().get(name, name)
     packages = built_in if name in built_in else _packages()
     if name not in packages:
         import difflib
@@ -162,7 +181,8 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
             )
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {known or _files_read()}")
-        near = difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
+        sizes_of_it = sorted(each for each in packages if each.startswith(f"{name.partition(':')[0]}:"))
+        near = sizes_of_it or difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
         if "," in name:
             spaced = " ".join(part.strip() for part in name.split(","))
             raise InvalidRequest(f"no model named {name!r}; to race several, separate them with spaces: {spaced}")
@@ -208,4 +228,32 @@ def _packages() -> dict[str, str]:
 
 
 def _built_in() -> dict[str, str]:
-    return {path.parent.name: f"fairlap.bench_models.{path.parent.name}" for path in _BUILT_IN.glob("*/spec.py")}
+    names: list[str] = []
+    for path in _BUILT_IN.glob("*/spec.py"):
+        family = path.parent.name
+        names += [f"{family}:{size}" for size in sizes_of_family(family)] or [family]
+    return {name: f"fairlap.bench_models.{name}" for name in names}
+
+
+@cache
+def sizes_of_family(family: str) -> Mapping[str, Mapping[str, Any]]:
+    """Read what distinguishes the built-in models of a family, by the name of the size; empty for a single model."""
+    file = _BUILT_IN / family / SIZES
+    return tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
+
+
+def family_of(name: str) -> str:
+    """Name the family of which a built-in model is one size; empty for any other."""
+    family, _, size = name.partition(":")
+    return family if size and size in sizes_of_family(family) else ""
+
+
+@cache
+def _former_names() -> Mapping[str, str]:
+    families = [path.parent.name for path in _BUILT_IN.glob(f"*/{SIZES}")]
+    return {
+        own["formerly"]: f"{family}:{size}"
+        for family in families
+        for size, own in sizes_of_family(family).items()
+        if "formerly" in own
+    }

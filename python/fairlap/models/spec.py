@@ -56,7 +56,19 @@ class Constant(msgspec.Struct, frozen=True, tag=True):
     value: float
 
 
-Fill = Normal | Uniform | Integers | Constant
+Hardness = Literal[
+    "cancelling", "opposed", "nearly_repeated", "hilbert", "graded", "subnormal", "specials", "definite", "symmetric"
+]
+
+
+class Made(msgspec.Struct, frozen=True, tag=True):
+    """Drawn so that rounding matters, or so that an algorithm may be applied; see ``fairlap.models.made_arrays``."""
+
+    how: Hardness
+    amount: float = 0.0  # of what makes it hard, such as the power of ten of a condition number
+
+
+Fill = Normal | Uniform | Integers | Constant | Made
 
 
 STANDARD_NORMAL = Normal(1.0)
@@ -124,10 +136,11 @@ UNIT_ROUNDOFF_OF_TYPE: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Interface:
-    """The inputs and outputs of a model in one mode."""
+    """The inputs and outputs of a model in one mode, and its weights where it has others there."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
+    weights: tuple[Weight, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +159,8 @@ class Spec:
     modes: tuple[Mode, ...] = ("infer", "grad")
     training: Training = PLAIN_TRAINING  # unless another one is asked for
     precisions: tuple[Precision, ...] = PRECISIONS_OF_MODELS
+    # Of those, the ones whose steps of training are proven. Not in its text.
+    trained_in: tuple[Precision, ...] = field(default=("fp32", "bf16", "autocast"), repr=False)
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer
@@ -163,9 +178,12 @@ class Spec:
     interfaces: Mapping[Mode, Interface] = field(default_factory=dict, repr=False)
 
     def in_mode(self, mode: Mode) -> Spec:
-        """With the inputs and outputs that its calls have there."""
+        """With the inputs, outputs and weights that its calls have there."""
         found = self.interfaces.get(mode)
-        return self if found is None else replace(self, inputs=found.inputs, outputs=found.outputs)
+        if found is None:
+            return self
+        weights = self.weights if found.weights is None else found.weights
+        return replace(self, inputs=found.inputs, outputs=found.outputs, weights=weights)
 
     def tolerance(self, precision: Precision) -> Tolerance:
         """Find the spec's own tolerance; else that of bfloat16, as much narrower as the precision rounds less.

@@ -46,16 +46,18 @@ class Workload:
         found = implementation_for(self.package, framework, self.batch)
         if hasattr(found, "hold_in"):
             found.hold_in(self.precision)
-        return self._differentiated(found)
+        return self._in_mode(found)
 
     def why_not_in(self, framework: str, implementation: str) -> str:
         return why_not_at(self.package, framework, implementation)
 
     def implementation_of_reference(self) -> Any:
-        return self._differentiated(reference_at(self.package))
+        return self._in_mode(reference_at(self.package))
 
-    def _differentiated(self, implementation: Any) -> Any:
-        """Let one of a function compute the derivative of the mode."""
+    def _in_mode(self, implementation: Any) -> Any:
+        """Let one of a function compute the derivative of the mode; of an environment, give the agent of the mode."""
+        if hasattr(implementation, "in_mode"):
+            return implementation.in_mode(self.mode)
         if hasattr(implementation, "differentiate"):
             implementation.differentiate(self.mode)
         return implementation

@@ -46,6 +46,10 @@ class RenderSide:
         """Describe what stands below the line of a contestant, besides the summaries."""
         return []
 
+    def beside_time(self, row: Row) -> str:
+        """Say in two words what a time in a table of many works is worth; empty where a time says all."""
+        return ""
+
     def notes(self, rows: Sequence[Row]) -> list[str]:
         """Explain the words of the lines and columns of a work's table, below it."""
         return []
@@ -70,6 +74,10 @@ def summaries() -> tuple[Summary, ...]:
 
 def notes_on(rows: Sequence[Row]) -> list[str]:
     return [note for side in render_sides() for note in side.notes(rows)]
+
+
+def with_words_beside(time: str, row: Row) -> str:
+    return ", ".join(filter(None, (time, *(side.beside_time(row) for side in render_sides()))))
 
 
 def require_command(condition: bool) -> None:

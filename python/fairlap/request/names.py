@@ -1,7 +1,7 @@
 """Names of contestants, ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``, and of devices.
 
-The address of a server, ``http://127.0.0.1:8000/v2/models/x``, is one too, and so is ``command:./program --option`` and
-``serve:transformers:model=./m``, a server that is started.
+The address of a server, ``http://127.0.0.1:8000/v2/models/x`` or ``grpc://127.0.0.1:8001:model=x``, is one too, and so
+is ``command:./program --option`` and ``serve:transformers:model=./m``, a server that is started.
 ``torch@./dist/torch.whl`` is short for ``torch:with=./dist/torch.whl``, which runs that package.
 """
 
@@ -20,7 +20,7 @@ from fairlap.request.fields.started_server import SERVE, goes_on, is_started, pa
 from fairlap.request.work import Precision
 from fairlap.secrets import without_secrets
 
-_URL = re.compile(r"(?P<url>https?://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
+_URL = re.compile(r"(?P<url>(?:https?|grpcs?)://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
 _VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
 _PACKAGE = re.compile(rf"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>{_VERSION})?$")
 _PARTS = re.compile(r":(?!//|\d+/|[^/:@=\s]*@)")  # not within an address, its login or its port

@@ -118,7 +118,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
     mode: Annotated[
         Mode | _Some[Mode],
-        _about("Inference, the loss and its gradients, steps of training, or solving, with gradients in solve-grad."),
+        _about("Inference, gradients, steps of training, solving, derivatives, simulation, or updates of agents."),
     ] = "infer"
     optimizer: Annotated[
         str | None, _about('In mode train: "sgd:lr=0.01,momentum=0.9" or "adamw:lr=0.001"; the model\'s by default.')
@@ -296,6 +296,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     seconds: Annotated[Seconds, _about('Time measured in each process: seconds, or "500ms"; 0.4 by default.')] = field(
         default_factory=lambda: Seconds(0.4)
     )
+    cache: Annotated[
+        Literal["warm", "cold"], _about("The L2 cache of the GPU before each call; cold: written over, and not timed.")
+    ] = "warm"
+    regime: Annotated[
+        Literal["burst", "sustained"] | None,
+        _about("Rest the GPU before each measurement (burst), or load it until its clock is steady (sustained)."),
+    ] = None
     lock_clocks: Annotated[
         str, _about('Lock the clock of the GPU for the length of the race, which needs root: "base", or MHz.')
     ] = ""

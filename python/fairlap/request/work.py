@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.request.fields.load import Load
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
@@ -18,13 +19,27 @@ from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
-Mode = Literal["infer", "grad", "train", "solve", "solve-grad", "jvp", "vjp", "hvp", "hessian", "jacobian"]
+Mode = Literal[
+    "infer",
+    "grad",
+    "train",
+    "solve",
+    "solve-grad",
+    "jvp",
+    "vjp",
+    "hvp",
+    "hessian",
+    "jacobian",
+    "third",
+    "simulate",
+    "ppo",
+]
 
 
 Precision = Literal["fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64"]
 """fp16 and bf16 hold weights and inputs in that type. autocast keeps the weights in float32 and leaves it to the
 framework which operations run in bfloat16. tf32 lets a GPU round the factors of products. int8 is the framework's own
-quantization after training, with calibration. Differential equations alone are solved in fp64."""
+quantization after training, with calibration. Differential equations and environments alone are in fp64."""
 
 PRECISIONS_OF_MODELS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
 
@@ -81,6 +96,7 @@ class Work(msgspec.Struct, frozen=True):
     stages: Stages | None = None  # where all from file to answer is timed
     sizes_of_calls: Mix | None = None  # of a built-in model, where they change; a user's model has them in its source
     streams: StreamLoad | None = None  # where prompts are sent to servers; then ``model`` is the name of their file
+    on_device: DeviceConditions | None = None  # of a GPU, where others than the usual are asked for
 
     @property
     def id(self) -> str:
@@ -106,7 +122,8 @@ class Work(msgspec.Struct, frozen=True):
         scale = "" if self.scale is None else f" · {self.scale.text}"
         batch = f"batch {self.batch}" if self.mix is None else self.mix.text
         files = "" if self.stages is None else f" · {self.stages.text}"
-        return f"{mode} · {', '.join(self.precisions)} · {batch}{scale}{start}{on}{load}{files}"
+        device = "" if self.on_device is None else f" · {self.on_device.text}"
+        return f"{mode} · {', '.join(self.precisions)} · {batch}{scale}{start}{on}{load}{files}{device}"
 
     @property
     def is_model(self) -> bool:

@@ -102,7 +102,7 @@ def _row(
             work_result.why_no_verdict or result.trouble or "it is not ranked",
         ),
         "judged": cell_or(result.judged, absence_reason(result) or result.trouble or "no process has this figure"),
-        **latency_of(result, work, latency),
+        **latency_of(result, work, latency, device=run.plan.device),
         **feeding_of(result),
         **generation_of(result, work.batch),
         **roofline_of(
@@ -162,7 +162,6 @@ def _row(
         judged_by=result.judged_by.by,
         judged_unit=result.judged_by.unit,
         judged_better=result.judged_by.better,
-        answers=agreement_of(run.plan, work, result),
         outcome=result.worst_outcome,
         code=result.code,
         message=result.trouble,
@@ -179,7 +178,10 @@ def _row(
         scores=scores_of(result),
         group_scores=slices.groups.get((result.contestant, work.id), {}),
         corrupted_scores=slices.corrupted.get((result.contestant, work.id), {}),
-        **{name: value for side in results_sides() for name, value in side.fields(result, work).items()},
+        **{
+            "answers": agreement_of(run.plan, work, result),
+            **{name: value for side in results_sides() for name, value in side.fields(result, work).items()},
+        },
         scenario_figures=figures_of(scenario, result),
         scenario_absent=absent_of(scenario, result),
         blocks_kept=len(work_result.blocks.kept),

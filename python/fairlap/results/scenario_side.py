@@ -25,7 +25,7 @@ class ResultsSide:
         return {}
 
     def fields(self, result: ContestantResult, work: Work) -> dict[str, Any]:
-        """Compute its columns that are never absent."""
+        """Compute its columns that are never absent; and of ``answers`` what else is to be said of them."""
         return {}
 
     def costs(self, row: Row, price: Price) -> dict[str, Cell]:

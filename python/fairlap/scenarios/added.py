@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ class AddedFigure:
     name: str  # ends with its unit: _ns, _s, _bytes, _share, _j, _w, _per_s; or it is a plain number
     read: Callable[[ProcessResult], float | None]
     absent: str = "no process has this figure"
+    # Of all processes, in place of their median: the figure and the ends of its interval; infinite where it has none.
+    over: Callable[[Sequence[float]], tuple[float, float, float]] | None = None
 
 
 @dataclass(frozen=True)

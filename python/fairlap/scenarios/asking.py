@@ -22,6 +22,7 @@ class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
     """The class in the brackets is that of the answer."""
 
     served_by: ClassVar[str] = ""  # "module:function" of what the worker holds and the request; else its service itself
+    served_alone_by: ClassVar[str] = ""  # "module:function" of the request, in a worker that prepares no contestant
     has_own_length: ClassVar[bool] = False  # it takes as long as what it asks for
 
     @classmethod

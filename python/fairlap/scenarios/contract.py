@@ -31,7 +31,10 @@ Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
 _BUILT_IN = (
     "fairlap.scenarios.solving.scenario:Solving",
+    "fairlap.scenarios.digits.scenario:Digits",
     "fairlap.scenarios.derivatives.scenario:Derivatives",
+    "fairlap.scenarios.simulating.scenario:Simulating",
+    "fairlap.scenarios.agents.scenario:LearningToAct",
     "fairlap.scenarios.file_to_answer.scenario:FileToAnswer",
     "fairlap.scenarios.passes.scenario:PassesOverData",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairlap.engine.cuda.request import Method
     from fairlap.engine.measurement import Notice, Quantity
     from fairlap.meters.sample_clocks import SampleClocks
+    from fairlap.scenarios.calls.conditions_in_force import ConditionsInForce
 
 METHODS: tuple[Method, ...] = ("device_span", "kernel_sum", "context_span")
 HIDDEN = "hidden"
@@ -59,6 +60,7 @@ def device_quantities(
     seconds: float | None,
     samples: int | None,
     calls_per_sample: int,
+    conditions: ConditionsInForce | None = None,
 ) -> DeviceQuantities:
     """With the clock of the GPU at each sample, and without those at which temperature or power slowed it down."""
     from fairlap.meters.sample_clocks import SampleClocks
@@ -70,9 +72,11 @@ def device_quantities(
             name = f"{method}_ns"
             if method == "device_span" and stream == HIDDEN:
                 continue
-            limits = {"seconds": None if seconds is None else _SHARE_OF_TIME * seconds, "samples": samples}
-            limits["calls_per_sample"] = calls_per_sample
+            limits: dict[str, Any] = {"seconds": None if seconds is None else _SHARE_OF_TIME * seconds}
+            limits |= {"samples": samples, "calls_per_sample": calls_per_sample}
             try:
+                if conditions is not None:
+                    limits = conditions.on_stream(limits, clocks)
                 _measure(found, contestant, call, stream, method, limits, clocks)
             except FairlapError as error:
                 _require_usable(contestant, error)

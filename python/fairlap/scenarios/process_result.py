@@ -17,7 +17,9 @@ from fairlap.models.call_cost import CallCost
 from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
+from fairlap.scenarios.agents.agent_messages import AgentTimes
 from fairlap.scenarios.calls.latency_messages import Feeding
+from fairlap.scenarios.digits.digits_found import DigitsFound
 from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound
 from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.load.load_messages import LoadFound
@@ -174,6 +176,8 @@ class ProcessResult(msgspec.Struct):
     answers: AnswersFound | None = None  # of a race from file to answer
     passes: PassesFound | None = None  # of an input pipeline over data on disk
     work_precision: WorkPrecision | None = None  # of a solver of differential equations
+    digits: DigitsFound | None = None  # of an operation on which digits are lost
+    agent: AgentTimes | None = None  # of an agent that learnt to act, besides its ``learning``
     ranks: RanksFound | None = None  # where several processes shared its steps
     streams: StreamsFound | None = None  # of prompts that were sent to a server
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
@@ -191,6 +195,7 @@ class ProcessResult(msgspec.Struct):
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
     machine_after_turns: dict[str, float] = {}  # and during what followed its turns, such as epochs or trials
     device_states: list[DeviceState] = []  # of its GPU, before its first turn and after its last one
+    device_conditions: dict[str, str] = {}  # of its GPU during its calls, by "cache" and "regime", if not the usual
     repeats: int = 0  # how often it was run before, while the GPU was slowed down
     feeding: Feeding | None = None
     tokens_per_call: int = 0  # of all items, where the model generates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,6 +13,9 @@ from fairlap.models.sources.registry import kind_of
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.race_request import RaceOptions, RaceRequest, read_request
+from fairlap.request.suite import Selection, read_suite
+from fairlap.request.toml_file import parsed_toml
+from fairlap.verdict import ERROR_RATE
 
 CODE = "E_SWEEP"
 _AFTER_BLOCKS = ("min_memory", "max_batch", "profile", "recompile")
@@ -20,20 +23,41 @@ _OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name 
 
 
 def plans_of(files: Sequence[Path], notify: Callable[[str], None], *, trust: bool = False) -> dict[str, Plan]:
-    """Draw the plans, by the name of the request file.
+    """Draw the plans, by the name of the request file, or of a suite's file and the race.
 
     The cores in them stand for those of the machines. ``trust`` lets files of users' models run code.
     """
     plans: dict[str, Plan] = {}
     for file in files:
-        if file.stem in plans:
-            raise InvalidRequest(f"two request files are named {file.stem}; rename one of them", code=CODE)
-        request = read_request(file)
-        if why := _why_not_swept(request):
-            raise InvalidRequest(f"{file}: {why}", code=CODE)
-        request = msgspec.structs.replace(request, trust=trust)
-        plans[file.stem] = plan_of(request, notify, _cores_for(request))
+        requests = _requests_in(file, notify)
+        drawn: dict[str, Plan] = {}
+        for name, request in requests.items():
+            if name in plans:
+                raise InvalidRequest(f"two request files are named {file.stem}; rename one of them", code=CODE)
+            if why := _why_not_swept(request):
+                raise InvalidRequest(f"{file}: {why}", code=CODE)
+            request = msgspec.structs.replace(request, trust=trust)
+            drawn[name] = plan_of(request, notify, _cores_for(request))
+        plans |= drawn if file.stem in requests else _with_one_error_rate(drawn)
     return plans
+
+
+def _requests_in(file: Path, notify: Callable[[str], None]) -> Mapping[str, RaceRequest]:
+    """Read one request, or the races of a suite between contestants."""
+    if "race" not in parsed_toml(file, "the request file"):
+        return {file.stem: read_request(file)}
+    suite, everything = read_suite(file), Selection()
+    for left in suite.left_out(everything, "contestants"):
+        notify(f"{file.stem}/{left.name} is left out: {left.why}")
+    return {f"{file.stem}/{race.name}": race for race in suite.selected(everything, "contestants")}
+
+
+def _with_one_error_rate(plans: Mapping[str, Plan]) -> dict[str, Plan]:
+    """Give each work its part of the error rate that all share, as when the suite runs on one machine."""
+    works = sum(len(plan.works) for plan in plans.values())
+    return {
+        name: msgspec.structs.replace(plan, alpha=ERROR_RATE * len(plan.works) / works) for name, plan in plans.items()
+    }
 
 
 def _cores_for(request: RaceRequest) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ from fairlap.verdict.figures.estimates import ProcessFigure as ProcessFigure
 from fairlap.verdict.figures.estimates import contestant_figure as contestant_figure
 from fairlap.verdict.figures.estimates import process_figure as process_figure
 from fairlap.verdict.figures.estimates import throughput as throughput
+from fairlap.verdict.figures.interquartile import interquartile_mean as interquartile_mean
 from fairlap.verdict.figures.modes import Mode as Mode
 from fairlap.verdict.figures.modes import ModeCause as ModeCause
 from fairlap.verdict.figures.modes import Modes as Modes

@@ -16,20 +16,21 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from fairlap.machine.programs.guardian import guarded
 from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
 from fairlap.worker.guardian import die_with_connection
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Hello, Prepare, Quit, Reply, Request, line_of, request_in
+from fairlap.worker.protocol import VERSION, Ended, Hello, Prepare, Quit, Reply, Request, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks
     from fairlap.worker.ranks.conductor import Conductor
     from fairlap.worker.service import Service
 
-    AnyService = Service | Conductor | CollectivesOfRank | CollectivesOfRanks
+    AnyService: TypeAlias = "Service | Conductor | CollectivesOfRank | CollectivesOfRanks | ServiceAlone"
 
 
 def main() -> None:
@@ -91,6 +92,21 @@ def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> Non
             return
 
 
+class ServiceAlone:
+    """Serves requests of a scenario that need no contestant."""
+
+    def __init__(self, phases: Phases) -> None:
+        self._phases = phases
+
+    def reply(self, request: Request) -> tuple[Reply, tuple[()]]:
+        if isinstance(request, Quit):
+            return Ended(), ()
+        self._phases.now = request.text
+        module, _, name = request.served_alone_by.partition(":")
+        reply: Reply = getattr(import_module(module), name)(request)
+        return reply, ()
+
+
 def _service(phases: Phases, first: Request) -> AnyService:
     confinement = _confinement(phases, first)
     with phases(NUMPY):
@@ -104,6 +120,8 @@ def _service(phases: Phases, first: Request) -> AnyService:
             from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks
 
             return CollectivesOfRanks(phases) if first.conducts else CollectivesOfRank(phases)
+        if first.served_alone_by:
+            return ServiceAlone(phases)
         from fairlap.worker.service import Service
 
         return Service(phases, confinement)

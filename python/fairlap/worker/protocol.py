@@ -17,12 +17,14 @@ from fairlap.request.fields.scale import Rank, Scale
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
+from fairlap.scenarios.agents.agent_messages import AgentTrained, TrainAgent
 from fairlap.scenarios.asking import Ask, Prepared
 from fairlap.scenarios.calls.latency_messages import Fed, Feed, Measure, Measured, Reading
 from fairlap.scenarios.file_to_answer.stage_messages import ItemSeen, ItemsMeasured, MeasureItems, SeeItem
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.mistakes.mistakes_messages import MistakeSeen, PlantMistake
 from fairlap.scenarios.ranks.ranks_messages import (
     CollectiveTimed,
     PrepareCollectives,
@@ -156,6 +158,7 @@ Request = (
     | SeeItem
     | MeasureItems
     | Epoch
+    | TrainAgent
     | Restore
     | ProfileCalls
     | Overhead
@@ -164,6 +167,7 @@ Request = (
     | StepAlone
     | PrepareCollectives
     | TimeCollective
+    | PlantMistake
     | Drop
     | Quit
 )
@@ -225,6 +229,7 @@ Reply = (
     | ItemSeen
     | ItemsMeasured
     | EpochTrained
+    | AgentTrained
     | Restored
     | Profiled
     | OverheadMeasured
@@ -232,6 +237,7 @@ Reply = (
     | Resized
     | SteppedAlone
     | CollectiveTimed
+    | MistakeSeen
     | Dropped
     | Ended
     | Failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
@@ -201,12 +201,15 @@ class Service:
         contestant, timed, fed = held.contestant, held.timed, held.fed
         drawn: Drawn = Drawn()
         dealt = request.deal is not None and fed is None and self._deal(request.deal)
+        conditions = None if request.on_device is None else timed.conditions(request.on_device)
+        if conditions is not None:
+            request = timed.settle(request, conditions)
 
         def take() -> Measurement:
             nonlocal drawn
             if fed is not None:
                 return fed.measure(request)
-            measurement, drawn = timed.measure(request)
+            measurement, drawn = timed.measure(request, conditions)
             return measurement
 
         held.memory.before_running(contestant)
@@ -216,9 +219,15 @@ class Service:
             raise KeyboardInterrupt
         on_device = None
         if contestant.device is not None and fed is None:
-            on_device = timed.measure_device(request, measurement.calls_per_sample)
+            on_device = timed.measure_device(request, measurement.calls_per_sample, conditions)
         feeding = None if fed is None else fed.feeding
-        return latency.measured_message(measurement, drawn, energy, feeding, on_device, dealt=dealt)
+        in_force: Mapping[str, str] = {}
+        if conditions is not None:
+            in_force = conditions.in_force
+            measurement = replace(measurement, warnings=(*measurement.warnings, *conditions.notices))
+        return latency.measured_message(
+            measurement, drawn, energy, feeding, on_device, dealt=dealt, device_conditions=in_force
+        )
 
     def _deal(self, seed: int) -> bool:
         """Move it to other places; what it holds is held twice meanwhile, so the memory is read before."""

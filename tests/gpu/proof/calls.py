@@ -62,7 +62,11 @@ CALLS = (
         (
             Piece("frameworks", 150, ("records *", "onnxruntime*", "cupy", "tensorflow")),
             Piece("energy", 180),
-            Piece("tests", 65, ("test_cache_and_graphs.py", "test_roofs_on_device.py", "test_examples.py")),
+            Piece(
+                "tests",
+                80,
+                ("test_cache_and_graphs.py", "test_sample_clocks.py", "test_roofs_on_device.py", "test_examples.py"),
+            ),
         ),
     ),
     Call(

@@ -68,6 +68,19 @@ def solving(contestant: str, loop: str, needs: str = "") -> Case:
     )
 
 
+def simulating(contestant: str, needs: str = "") -> Case:
+    return Case(
+        f"simulating with {contestant}",
+        ("compare", "cartpole", "--mode", "simulate"),
+        value("latency_p50_ns"),
+        contestants=(contestant,),
+        loop="simulating.py",
+        arguments=(f"with_{contestant}",),
+        threads=(1,),
+        needs=needs,
+    )
+
+
 def untrusted(function: str, allowed: float) -> Case:
     """Near the floor no ratio is asked for: the row warns of that."""
     task = str(BY_HAND / "untrusted_task.py")
@@ -96,6 +109,15 @@ IN_A_SINGLE_TURN = ("--seconds", "3")  # as long as the turns of the loop around
 FILES_TASK, PHOTO_TASK = (f"tests.trust.agreement.by_hand.{name}_task" for name in ("files", "photo"))
 CASES = (
     Case("latency", COMPARE, value("latency_p50_ns"), 0.03, model_file="convnet-8.onnx"),
+    Case(
+        "forecast",
+        ("compare", "tcn"),
+        value("latency_p50_ns"),
+        0.03,
+        contestants=("torch", "jax", "onnxruntime"),
+        model_file="tcn-8.onnx",
+        threads=(1,),
+    ),
     Case("grad", (*COMPARE, "--mode", "grad"), value("latency_p50_ns"), 0.03, TRAINING),
     Case("train", (*COMPARE, *TRAINED), value("latency_p50_ns"), 0.03, TRAINING),
     Case(
@@ -196,6 +218,9 @@ CASES = (
     ),
     solving("scipy:LSODA", "with_scipy"),
     solving("diffrax", "with_diffrax", "diffrax"),
+    simulating("numpy"),
+    simulating("jax"),
+    simulating("gymnasium", "gymnasium"),
     *CASES_OF_USERS,
     untrusted("one_us", math.inf),
     untrusted("fifty_us", 0.03),

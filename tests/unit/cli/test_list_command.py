@@ -42,8 +42,8 @@ def listed_as_json_of(what: str, *patterns: str) -> Any:
 def test_models_are_listed_with_their_size_and_what_they_run_in() -> None:
     models = {each["name"]: each for each in listed_as_json("models")}
     assert sorted(models) == workload_names()
-    assert models["resnet50"]["parameters"] == 25_557_032
-    assert models["resnet50"]["gmacs_per_item"] == 4.09
+    assert models["resnet:50"]["parameters"] == 25_557_032
+    assert models["resnet:50"]["gmacs_per_item"] == 4.09
     assert models["softmax"]["modes"] == ["infer"]
     assert models["convnet"]["batch"] == 8
     lines = listed("models").splitlines()

@@ -31,6 +31,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("compare", "mlp", "--on", "torch", "--baseline", "trch"), "torch"),
         (("load", "mlp", "--on", "trch", "--p99", "5ms"), "torch"),
         (("collectives", "--on", "trch"), "torch"),
+        (("mistakes", "--on", "trch"), "torch"),
+        (("mistakes", "shaps", "--on", "numpy"), "shapes"),
         (("self-test", "mlp", "--on", "trch"), "torch"),
         (("choose", "a.onnx", "b.onnx", "--on", "opnvino", *LABELLED), "openvino"),
         (("convert", "mlp", "--for", "trch"), "torch"),

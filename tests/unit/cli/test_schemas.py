@@ -25,6 +25,9 @@ from fairlap.race.self_test import Trial as SelfTest
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.stability import trials
+from fairlap.stability.repeated import Repeated
+from fairlap.stability.table import StabilityRow
 from fairlap.store.runs.run_file import save_run
 from fairlap.store.shared.sending import Carried, CarriedRuns
 from fairlap.store.store import open_store
@@ -62,6 +65,8 @@ PRINTED = [
     (("floor",), "fairlap.floor/1", {0}),
     (("roofs", "--threads", 1), "fairlap.roofs/1", {0}),
     (("collectives", "--on", "mpi", "--sizes", "4KB,1MB", "--seed", 7), "fairlap.collectives/1", {1}),
+    (("stability", "softmax", "--on", "onnxruntime", "--seed", 7), "fairlap.stability/1", {0}),
+    (("mistakes", "missing_axis", "--on", "numpy"), "fairlap.mistakes/1", {0}),
     (("explain",), "fairlap.codes/1", {0}),
     (("explain", "E_OUTPUT"), "fairlap.code/1", {0}),
     (("runs",), "fairlap.runs/1", {0}),
@@ -112,6 +117,10 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
         ]  # fmt: skip
         return CollectivesRun(plan, trials, {"jax": "ended"}, {"jax": "E_RANK"}, {"mpi": "4"}, {})
 
+    row = StabilityRow(
+        contestant="onnxruntime", work="softmax", model="softmax", precision="fp32", batch=8, again=Repeated(True, 0, 9)
+    )
+    monkeypatch.setattr(trials, "stability_rows", lambda _plan, _report: (row,))
     monkeypatch.setattr(roofs, "kept_roofs", lambda _threads: kept)
     monkeypatch.setattr(collectives, "run_collectives", exchanged)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})

@@ -35,6 +35,7 @@ NAMES = [
     ),
     *("tensorflow", "tensorrt", "tinygrad", "torch"),
     *("diffrax", "scipy", "torchdiffeq"),
+    *("gymnasium", "gymnax", "numpy"),
 ]
 HEAVY = {
     *(
@@ -52,6 +53,7 @@ HEAVY = {
     ),
     *("paddle", "mpi4py", "tensorflow", "tensorrt", "tinygrad", "torch"),
     *("diffrax", "torchdiffeq"),
+    *("gymnasium", "gymnax"),
 }
 
 

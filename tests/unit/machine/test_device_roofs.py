@@ -54,11 +54,11 @@ def test_a_device_whose_speed_is_known_has_that_speed_as_its_roofs() -> None:
     assert found.bytes_per_s["L2"].value == pytest.approx(5.5e12, rel=1e-4)
     assert found.bytes_per_s["memory"].value == pytest.approx(3.3e12, rel=1e-4)
     assert found.ridge("fp32") == pytest.approx(20, rel=1e-3)
-    assert found.operations_per_s.keys() == found.instructions.keys() == set(NUMBER_TYPES)
+    assert found.operations_per_s.keys() == found.instructions.keys() == set(NUMBER_TYPES) - {"fp4"}
     assert found.bytes_per_s.keys() == found.triad_instructions.keys()
     assert (found.threads, found.device, found.device_name) == (None, "cuda:0", "fairlap fake device 0")
     assert found.cache_bytes == {"L2": 50 * _MIB}
-    assert found.absent == {}
+    assert found.absent.keys() == {"fp4"}
     for roof in (*found.operations_per_s.values(), *found.bytes_per_s.values()):
         assert 0 < roof.low <= roof.value <= roof.high
     assert msgspec.json.decode(msgspec.json.encode(found), type=Roofs) == found
@@ -68,20 +68,29 @@ def test_a_device_whose_speed_is_known_has_that_speed_as_its_roofs() -> None:
 @on_fakes
 def test_a_type_without_kernels_for_the_device_is_absent_with_the_reason() -> None:
     machine_of(75)
-    assert {"tf32", "bf16", "fp8"} == measured_on_device("cuda", seconds=0.01).absent.keys()
+    assert {"tf32", "bf16", "fp8", "fp4"} == measured_on_device("cuda", seconds=0.01).absent.keys()
     machine_of(86)
-    assert {"fp8"} == measured_on_device("cuda", seconds=0.01).absent.keys()
+    assert {"fp8", "fp4"} == measured_on_device("cuda", seconds=0.01).absent.keys()
     machine_of(100)
     found = measured_on_device("cuda", seconds=0.01)
-    assert {"tf32", "fp16", "bf16", "fp8", "int8"} == found.absent.keys()
+    assert {"tf32", "fp16", "bf16", "fp8", "fp4", "int8"} == found.absent.keys()
     assert "10.0" in found.absent["bf16"]
     assert found.operations_per_s.keys() == {"fp32", "fp64"}
 
 
 @on_fakes
-def test_fp8_needs_a_driver_that_can_assemble_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Products of e4m3 on sm_89 came with PTX 8.4, and that with CUDA 12.4 (PTX ISA, release history)."""
-    for capability, version, absent in ((89, 12_030, {"fp8"}), (89, 12_040, set()), (90, 12_030, set())):
+def test_small_types_need_a_driver_that_can_assemble_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of e4m3 on sm_89 came with PTX 8.4, and that with CUDA 12.4 (PTX ISA, release history).
+
+    Those of e2m1 in blocks with scales came for the family sm_120f with PTX 8.8, and that with CUDA 12.9.
+    """
+    for capability, version, absent in (
+        (89, 12_030, {"fp8", "fp4"}),
+        (89, 12_040, {"fp4"}),
+        (90, 12_030, {"fp4"}),
+        (120, 12_080, {"fp4"}),
+        (121, 12_090, set[str]()),
+    ):
         machine_of(capability)
         facts = SimpleNamespace(
             capability=capability, driver_cuda_version=version, cache_bytes=50 * _MIB, name="a device"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -57,6 +59,52 @@ def test_the_derivatives_of_a_softmax_are_the_closed_ones() -> None:
     np.testing.assert_allclose(found, exact, atol=1e-10 * exact.max())
     found = reference_of("log_sum_exp", "hvp", inputs, weights)["hvp"]
     np.testing.assert_allclose(found, np.einsum("bij,bj->bi", exact, inputs[ALONG]), atol=1e-10)
+
+
+def test_the_third_derivatives_of_a_softmax_are_the_closed_ones() -> None:
+    """The gradient of the variance of the vector under the softmax, which is the curvature along it."""
+    weights, inputs = drawn(find("log_sum_exp").spec, "third", 2)
+    share = np.exp(inputs[POINT]) / np.exp(inputs[POINT]).sum(axis=1, keepdims=True)
+    off = inputs[ALONG] - (share * inputs[ALONG]).sum(axis=1, keepdims=True)
+    exact = share * (off**2 - (share * off**2).sum(axis=1, keepdims=True))
+    found = reference_of("log_sum_exp", "third", inputs, weights)["third"]
+    np.testing.assert_allclose(found, exact, atol=1e-9 * np.abs(exact).max())
+
+
+def test_the_third_derivatives_of_rosenbrocks_function_are_the_closed_ones() -> None:
+    weights, inputs = drawn(find("rosenbrock").spec, "third")
+    [point], [along] = inputs[POINT], inputs[ALONG]
+    exact = np.zeros(len(point))
+    exact[:-1] = 2400 * point[:-1] * along[:-1] ** 2 - 800 * along[:-1] * along[1:]
+    exact[1:] -= 400 * along[:-1] ** 2
+    [found] = reference_of("rosenbrock", "third", inputs, weights)["third"]
+    np.testing.assert_allclose(found, exact, atol=1e-9 * np.abs(exact).max())
+
+
+def test_third_derivatives_are_what_mpmath_differentiates() -> None:
+    def value(point: Any, arrays: Any, _weights: Any) -> Any:
+        return arrays.tanh(point[..., 0] * point[..., 1]) + arrays.exp(point[..., 0]) * arrays.log(point[..., 2])
+
+    spec: Any = SimpleNamespace(FUNCTION=Function("own", "", "", value, 3))
+    reference = Reference(spec)
+    reference.differentiate("third")
+    point, along = (0.3, -0.7, 1.9), (0.5, 1.25, -0.75)
+    [found] = reference.forward({}, {POINT: np.array([point]), ALONG: np.array([along])})["third"]
+
+    def exact(number: int) -> Any:
+        """Sum over the two numbers along which it is differentiated besides this one."""
+        total = mpmath.mpf(0)
+        for one, other in itertools.product(range(3), repeat=2):
+            orders = tuple((one, other, number).count(place) for place in range(3))
+            slope = mpmath.diff(
+                lambda *own: mpmath.tanh(own[0] * own[1]) + mpmath.exp(own[0]) * mpmath.log(own[2]), point, orders
+            )
+            total += along[one] * along[other] * slope
+        return total
+
+    with mpmath.workdps(40):
+        for number in range(3):
+            assert found[number] == pytest.approx(float(exact(number)), rel=1e-9)
 
 
 def test_the_hessian_of_rosenbrocks_function_is_the_closed_one() -> None:
@@ -139,6 +187,9 @@ CASES: list[tuple[str, Mode, str]] = [
     ("mlp_loss", "hvp", ""),
     ("mlp_loss", "hvp", "reverse"),
     ("mlp_loss", "vjp", ""),
+    ("mlp_loss", "third", ""),
+    ("mlp_loss", "third", "reverse"),
+    ("rosenbrock", "third", ""),
     ("log_sum_exp", "jacobian", ""),
     ("rosenbrock", "jvp", ""),
     ("map_32_to_32", "jacobian", ""),

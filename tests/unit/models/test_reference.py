@@ -25,8 +25,9 @@ QUICK = [name for name in models_that_infer() if find(name).spec.parameters < 30
 
 
 def each(models: Iterable[str]) -> list[Any]:
-    """Mark the largest one, which takes as long as all others together."""
-    return [pytest.param(name, marks=[pytest.mark.slow] if name == "resnet50" else []) for name in models]
+    """Mark the largest ones, of which each takes as long as all small ones together."""
+    large = [name for name in models_that_infer() if (find(name).spec.gmacs_per_item or 0.0) > 0.15]
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in large else []) for name in models]
 
 
 def answers(work: Workload) -> dict[str, np.ndarray]:

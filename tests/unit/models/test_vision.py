@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import fairlap.bench_models.mobilenet_v2.reference as mobilenet_v2_reference
 import fairlap.bench_models.mobilenet_v2.spec as mobilenet_v2
-import fairlap.bench_models.resnet50.reference as resnet50_reference
-import fairlap.bench_models.resnet50.spec as resnet50
+import fairlap.bench_models.resnet.reference as resnet_reference
+import fairlap.bench_models.resnet.spec as resnet
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -19,6 +18,7 @@ from fairlap.bench_models.convolution.units import EPSILON, STATISTICS, Unit
 from fairlap.models.draw import draw_inputs, draw_weights
 
 SEED = 20
+RESNETS = {size: resnet.in_size(size) for size in ("18", "34", "50")}
 Array = npt.NDArray[Any]
 
 
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 class Answered:
     """A network with its weights, two images and what the reference answers to them."""
 
-    reference: ModuleType
+    reference: Any
     swap: tuple[str, str]  # two normalisations of one size
     weights: Mapping[str, Array]
     images: Array
@@ -36,10 +36,14 @@ class Answered:
 @pytest.fixture(
     scope="module",
     params=[
-        (resnet50, resnet50_reference, ("layer3.2.bn1", "layer3.2.bn2")),
+        (RESNETS["18"], resnet_reference.Implementation(RESNETS["18"]), ("layer3.1.bn1", "layer3.1.bn2")),
+        pytest.param(
+            (RESNETS["50"], resnet_reference.Implementation(RESNETS["50"]), ("layer3.2.bn1", "layer3.2.bn2")),
+            marks=pytest.mark.slow,
+        ),
         (mobilenet_v2, mobilenet_v2_reference, ("features.9.conv.0.1", "features.9.conv.1.1")),
     ],
-    ids=["resnet50", "mobilenet_v2"],
+    ids=["resnet:18", "resnet:50", "mobilenet_v2"],
 )
 def answered(request: pytest.FixtureRequest) -> Answered:
     model, reference, swap = request.param
@@ -52,19 +56,19 @@ def distance(one: Array, other: Array) -> float:
     return float(np.linalg.norm(one - other) / np.linalg.norm(other))
 
 
-@pytest.mark.parametrize("model", [resnet50, mobilenet_v2])
-def test_the_shapes_multiply_to_the_published_gmacs(model: ModuleType) -> None:
+@pytest.mark.parametrize("model", [*RESNETS.values(), mobilenet_v2])
+def test_the_shapes_multiply_to_the_published_gmacs(model: Any) -> None:
     assert model.macs_per_item() / 1e9 == pytest.approx(model.SPEC.gmacs_per_item, rel=0.01)
 
 
-@pytest.mark.parametrize("model", [resnet50, mobilenet_v2])
-def test_only_running_statistics_are_not_trained(model: ModuleType) -> None:
+@pytest.mark.parametrize("model", [*RESNETS.values(), mobilenet_v2])
+def test_only_running_statistics_are_not_trained(model: Any) -> None:
     assert all(weight.trained != weight.name.endswith(STATISTICS) for weight in model.SPEC.weights)
 
 
 def test_the_stride_of_a_resnet50_block_sits_in_its_3x3_convolution() -> None:
-    strides = [(block.narrow.stride, block.spatial.stride) for block in resnet50.BLOCKS]
-    assert strides == [(1, 2 if number in (3, 7, 13) else 1) for number in range(16)]
+    strides = [tuple(unit.stride for unit in block.path) for block in RESNETS["50"].blocks]
+    assert strides == [(1, 2 if number in (3, 7, 13) else 1, 1) for number in range(16)]
 
 
 def test_logits_are_of_order_one(answered: Answered) -> None:

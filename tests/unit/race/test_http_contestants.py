@@ -17,6 +17,7 @@ from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.worker.serving import over_http
+from grpc_model_server import GrpcModelServer
 from machine_marks import needs_proc
 from model_servers import ModelServer, serving
 from small_races import run_race, small_plan
@@ -61,6 +62,19 @@ def test_a_server_is_ranked_by_its_answers_and_what_is_not_known_of_it_is_said()
         assert getattr(row, column) is None
         assert row.absent[column]
     assert not {"W_LITTLE_CPU_TIME", "W_OTHER_PROCESSES"} & {warning.code for warning in row.warnings}
+
+
+def test_a_server_by_grpc_is_ranked_by_its_answers_and_disqualified_by_wrong_ones() -> None:
+    pytest.importorskip("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
+    with GrpcModelServer(server()) as model, GrpcModelServer(server(), fault="values") as wrong:
+        run = run_of(f"example,{model.address},{wrong.address}")
+    by_name = {each.contestant: each for each in run.processes}
+    process = by_name[model.address]
+    assert process.outcome == "finished", process.message
+    assert {error.when for error in process.errors} == {"before", "changed inputs", "timed call", "after"}
+    assert "gRPC" in process.in_force["protocol"]
+    assert process.version == "test server 3"
+    assert (by_name[wrong.address].outcome, by_name[wrong.address].code) == ("disqualified", "E_OUTPUT")
 
 
 WRONG = {

@@ -11,8 +11,9 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch import opened_source
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.shared_processes import require_shared
-from fairlap.request.names import Contestants
+from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
 from fairlap.request.race_request import RaceRequest
+from fairlap.request.units import Share
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))
 ITEMS: dict[str, Any] = {"items": "photos", "before": "decoding:decode"}
@@ -27,11 +28,8 @@ def _opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_opens_nothing")
-@pytest.mark.parametrize(
-    ("models", "code"),
-    [(("data:photos",), "E_DATA"), (("mlp",), "E_ITEMS"), (("model.onnx", "mlp"), "E_ITEMS")],
-)
-def test_files_are_answered_by_models_of_the_users_own_alone(models: tuple[str, ...], code: str) -> None:
+@pytest.mark.parametrize(("models", "code"), [(("data:photos",), "E_DATA"), (("characters_generate",), "E_ITEMS")])
+def test_files_are_answered_by_models_that_give_outputs_of_inputs(models: tuple[str, ...], code: str) -> None:
     request = RaceRequest(models=models, contestants=Contestants("loop,dataloader"), **ITEMS)
     with pytest.raises(InvalidRequest) as refused:
         plan_of(request, available_cores=CORES)
@@ -54,3 +52,34 @@ def test_the_command_refuses_it_too() -> None:
     done = invoke("compare", "mlp", "--on", "torch,onnxruntime", "--fresh", "never", "--dry-run")
     assert isinstance(done.exception, InvalidRequest)
     assert "--fresh never" in str(done.exception)
+
+
+@pytest.mark.usefixtures("_opens_nothing")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"device": Device("cpu")},
+        {"data": "synthetic"},
+        {"mode": "train", "to_score": Share("90%")},
+        {"contestants": Contestants("torch:over=http")},
+        {"models": (), "contestants": NO_CONTESTANTS, "commands": {"old": "true"}},
+        {"mode": "jvp", "models": ("rosenbrock",)},
+    ],
+    ids=["no GPU", "fed", "to a score", "behind HTTP", "commands", "derivatives"],
+)
+@pytest.mark.parametrize("asked", [{"cache": "cold"}, {"regime": "burst"}], ids=["cold", "burst"])
+def test_conditions_of_a_gpu_are_for_calls_of_a_model_on_one(asked: dict[str, Any], more: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {"models": ("mlp",), "contestants": Contestants("torch"), "device": Device("cuda:0")}
+    with pytest.raises(InvalidRequest) as refused:
+        plan_of(RaceRequest(**{**usual, **asked, **more}), available_cores=CORES)
+    assert (refused.value.code, len(str(refused.value).splitlines())) == ("E_DEVICE_CONDITIONS", 1)
+
+
+@pytest.mark.parametrize("asked", [{"cache": "cold"}, {"regime": "burst"}], ids=["cold", "burst"])
+def test_ranks_are_timed_without_conditions_of_a_gpu(asked: dict[str, Any]) -> None:
+    request = RaceRequest(
+        models=("mlp",), contestants=Contestants("torch"), device=Device("cuda:0"), hosts=("a", "b"), **asked
+    )
+    with pytest.raises(InvalidRequest) as refused:
+        plan_of(request, available_cores=CORES)
+    assert refused.value.code == "E_SCALE"

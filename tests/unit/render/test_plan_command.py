@@ -201,3 +201,14 @@ def test_a_locked_clock_is_part_of_the_plan_and_of_its_command() -> None:
     assert (plan.lock_clocks, again(plan)) == ("1410", plan)
     with pytest.raises(InvalidRequest, match="--device cuda"):
         planned("mlp", "--on", "torch,jax", "--lock-clocks", "base")
+
+
+@pytest.mark.parametrize(
+    "words", [("--cache", "cold"), ("--regime", "burst"), ("--cache", "cold", "--regime", "sustained")]
+)
+def test_conditions_of_a_gpu_are_part_of_the_work_and_of_its_command(words: tuple[str, ...]) -> None:
+    given = ("mlp", "convnet", "--on", "torch,jax", "--device", "cuda:0", "--blocks", 3)
+    warm, plan = planned(*given), planned(*given, *words)
+    assert again(plan) == plan
+    assert {work.id for work in plan.works}.isdisjoint(work.id for work in warm.works)
+    assert all(work.label.endswith(plan.works[0].on_device.text) for work in plan.works)  # type: ignore[union-attr]

@@ -80,6 +80,18 @@ def test_the_state_of_the_gpu_around_processes_is_the_median_of_those_that_repor
     assert (row.gpu_memory_bytes, row.processes_repeated) == ({}, 3)
 
 
+def test_the_conditions_of_the_gpu_at_the_calls_are_in_the_row() -> None:
+    run = a_run()
+    assert by_name(results_of(run, "r").rows)["torch"].absent["device_cache"] == "it ran on the processor"
+    run = msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, device="cuda:0"))
+    warm = by_name(results_of(run, "r").rows)["torch"]
+    assert (warm.device_cache, warm.device_regime) == ("warm", None)
+    for process in run.processes:
+        process.device_conditions = {"cache": "flushed", "regime": "burst"}
+    cold = by_name(results_of(run, "r").rows)["torch"]
+    assert (cold.device_cache, cold.device_regime) == ("flushed", "burst")
+
+
 def test_what_is_absent_says_why() -> None:
     rows = by_name(results_of(a_run(), "r").rows)
     assert rows["jax:fast"].absent["ratio"] == "it is the baseline"

@@ -14,7 +14,7 @@ from fairlap.bench_models.initial_value_problems.problem import END, RATES
 from fairlap.bench_models.lorenz.spec import PROBLEM
 from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays
-from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.answers import OtherWork, array_errors
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan_from_request import plan_of
@@ -182,6 +182,14 @@ def test_a_solver_whose_curve_does_not_cross_the_error_is_not_ranked(error_of: f
     assert rows["scipy:LSODA"].outcome == "finished"
 
 
+def test_a_solver_that_did_not_come_to_the_error_says_at_which_tolerances_it_gave_up() -> None:
+    points = (*(AtTolerance(each, 1e3 * each, 1e6, 5) for each in TOLERANCES[:2]), AtTolerance(TOLERANCES[2]))
+    rows = {row.contestant: row for row in results_with(curve(5), WorkPrecision(1e-6, points)).rows}
+    short = rows["scipy:RK45"]
+    assert short.code == NOT_CROSSED
+    assert "gave up at 1e-07" in short.message
+
+
 def test_the_picture_draws_every_tolerance_of_every_contestant() -> None:
     results = results_with(curve(5, 2e6), curve(5, 1e6))
     tables = chart_tables(results)
@@ -232,6 +240,16 @@ def test_a_solver_that_gives_up_has_no_error_there(run: SolveRun) -> None:
     run.record(found)
     assert found.work_precision is not None
     assert found.work_precision.points[0].error is None
+
+
+def test_an_answer_without_an_end_says_after_how_much_work_the_solver_gave_up(run: SolveRun) -> None:
+    got = {**answer(run, "inputs", math.nan), "steps": np.array(0.0), "evaluations": np.array(1e5)}
+    errors = array_errors(run._materials, got, "inputs", "before")
+    assert {error.what: error.why for error in errors} == {
+        END: "the solver gave up after 100,000 evaluations",
+        RATES: "",
+    }
+    assert not any(error.why for error in array_errors(run._materials, answer(run, "inputs"), "inputs", "before"))
 
 
 def disqualified_by(run: SolveRun, by_set: dict[str, Arrays]) -> str:

@@ -41,6 +41,25 @@ def test_a_dry_run_prints_the_plans_without_a_cluster(request_file: Path) -> Non
     assert "small" in output("sweep", request_file, "--dry-run")
 
 
+def test_races_of_a_suite_are_requests_that_share_one_error_rate(tmp_path: Path) -> None:
+    file = tmp_path / "nightly.toml"
+    race = SMALL.replace("blocks = 2\nthreads = 1\n", "")
+    file.write_text(
+        f'blocks = 3\nthreads = 1\n[[race]]\nname = "pid"{race}[[race]]\nname = "two"{race}'
+        '[[race]]\nname = "sides"\ncall = "os.path:join"\n'
+    )
+    said: list[str] = []
+    plans = plans_of([file], said.append)
+    assert list(plans) == ["nightly/pid", "nightly/two"]
+    assert [len(plan.blocks) for plan in plans.values()] == [3, 3]
+    assert sum(plan.alpha for plan in plans.values()) == pytest.approx(0.05)
+    assert [line.partition(" ")[0] for line in said] == ["nightly/sides"]
+    file.write_text(f'[[race]]\nname = "pid"{race}')
+    with pytest.raises(InvalidRequest) as refused:
+        plans_of([file], said.append)
+    assert refused.value.code == "E_SWEEP"
+
+
 def test_request_files_and_a_sweep_to_resume_exclude_each_other(request_file: Path) -> None:
     assert refusal("sweep").code == "E_SWEEP"
     assert refusal("sweep", request_file, "--resume", "last").code == "E_SWEEP"

@@ -22,9 +22,9 @@ from fairlap.judgement.own_checks import run_printing
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.machine.programs.git import reason_of_git
+from fairlap.models.registry import is_function
 from fairlap.models.sources.callables.functions import SOURCES
 from fairlap.pull_request.checkouts import git
-from fairlap.request.fields.source import is_callable_name
 from fairlap.request.names import contestant_named
 
 
@@ -74,7 +74,7 @@ class Trees:
         if not asked.model:
             return
         modules = [framework_named(contestant_named(asked.on).framework).module.partition(".")[0]]
-        modules += [asked.model.partition(":")[0].partition(".")[0]] if is_callable_name(asked.model) else []
+        modules += [asked.model.partition(":")[0].partition(".")[0]] if is_function(asked.model) else []
         places = [str(tree), str(tree / SOURCES)]
         if not any(PathFinder.find_spec(each, places) for each in modules):
             self._clear(tree)

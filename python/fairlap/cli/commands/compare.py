@@ -80,7 +80,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     "--mode",
     type=one_or_more(*get_args(Mode)),
     metavar="MODE,...",
-    help="infer, grad, train, solve[-grad], jvp, vjp, hvp, hessian or jacobian.",
+    help="Such as infer, grad, train, solve, simulate, ppo, jvp or hessian.  [default: infer]",
 )
 @click.option("--loss", metavar="NAME", help="Of your own model: cross_entropy, mse or module:function.")
 @click.option("--optimizer", metavar="NAME:lr=...", help="sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")
@@ -193,6 +193,12 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     help="controlled (the default: own cores, fixed memory), as-found, both.",
 )
 @SECONDS
+@click.option("--cache", type=click.Choice(("warm", "cold")), help="The GPU's L2 cache before each call.")
+@click.option(
+    "--regime",
+    type=click.Choice(("burst", "sustained")),
+    help="Rest the GPU before measuring, or load it until its clock is steady.",
+)
 @click.option("--lock-clocks", metavar="base|MHZ", help="Lock the GPU's clock during the race, which needs root.")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders and settings from this seed.  [default: random]")
 @click.option(

@@ -10,7 +10,7 @@ import click
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
 from fairlap.cli.options.source_options import GENERATE, source_options
-from fairlap.cli.options.stream_options import FIRST_TOKEN, TRIAL, stream_options
+from fairlap.cli.options.stream_options import FIRST_TOKEN, TRIAL, USERS, stream_options
 from fairlap.cli.options.values import (
     CONTESTANTS,
     DEVICE,
@@ -30,7 +30,20 @@ if TYPE_CHECKING:
     from fairlap.race.planning.plan import Plan
     from fairlap.request.race_request import RaceRequest
 
-_OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
+_OF_LOAD = (
+    "p50",
+    "p90",
+    "p99",
+    "first_token",
+    "workers",
+    "largest_batch",
+    "longest_wait",
+    "trial",
+    "scenario",
+    "logs",
+    "users",
+    "think",
+)
 
 
 @click.command(
@@ -43,6 +56,8 @@ fairlap load convnet --on torch,onnxruntime --p99 50ms
     Find the largest rate at which 99 of 100 requests take at most 50 ms.
 fairlap load convnet --on torch --p99 50ms --workers 2 --largest-batch 8
     Serve with two threads, and up to eight waiting requests in one call.
+fairlap load convnet --on torch --p99 50ms --users 500 --think 20s --price 1.20/h
+    Find how many machines serve 500 users, and their price.
 fairlap load convnet --on torch,jax --scenario offline
     Run MLPerf's LoadGen.
 fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate 5
@@ -58,6 +73,7 @@ fairlap load p.jsonl --on serve:transformers:model=./m,transformers:model=./m --
 @click.option("--p50", type=LATENCY, help="Half of the requests are answered within DURATION.")
 @FIRST_TOKEN
 @stream_options
+@USERS
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),

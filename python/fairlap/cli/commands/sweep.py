@@ -84,6 +84,8 @@ def command(
 
     A race on the machine of a block is waited for there; on this machine, with --cluster local, by the whole sweep.
 
+    A suite's file is one request for each of its races between contestants, which share one error rate.
+
     A request file needs `blocks` and `threads`. FAIRLAP_STORE names the store, a file or a PostgreSQL database.
 
     Exit status: 0 when all blocks are stored and a contestant finished, 1 when blocks are missing, 2 for an invalid

@@ -8,6 +8,11 @@ from fairlap.cli.options.option_groups import grouped
 from fairlap.cli.options.values import DURATION, LATENCY
 
 TRIAL = click.option("--trial", type=DURATION, help="The longest time of a trial of one rate.  [default: 2s]")
+USERS = click.option(
+    "--users",
+    type=click.IntRange(min=1),
+    help="Find how many instances serve so many users, and their --price.",
+)
 FIRST_TOKEN = click.option(
     "--first-token",
     type=LATENCY,

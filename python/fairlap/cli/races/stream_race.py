@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fairlap.scenarios.streams.asked import StreamsAsked
 
 SUFFIXES = (".jsonl", ".csv")
-OF_STREAMS = ("tokens", "rate", "arrivals", "concurrency", "think", "per_token", "shared_prefix", "ca", "insecure")
-OF_THE_LOAD = (*OF_STREAMS, "first_token", "workers", "trial")
+OF_STREAMS = ("tokens", "rate", "arrivals", "concurrency", "per_token", "shared_prefix", "ca", "insecure")
+OF_THE_LOAD = (*OF_STREAMS, "think", "users", "first_token", "workers", "trial")
 _OF_THE_PLAN = ("blocks", "budget", "seed", "only_winner")
 _OF_THE_RACE = ("target", "budget", "baseline", "price", "remote", "wait", "output")
 _OF_THE_COMMAND = ("models", "contestants", "as_json", "quiet", "store", "dry_run", "save_plan")

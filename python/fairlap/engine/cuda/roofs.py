@@ -21,6 +21,7 @@ def device_facts(device: int) -> _native.DeviceFacts:
 
 _HOPPER = 90
 _FP8_SINCE = 12_040  # PTX 8.4 has Ada's products of fp8; Hopper's are older
+_FP4_SINCE = 12_090  # PTX 8.8 has them for a family of devices
 
 
 class DeviceUnderTrial:
@@ -42,6 +43,8 @@ class DeviceUnderTrial:
             raise NotAvailable(_why_not(number_type, capability))
         if number_type == "fp8" and capability != _HOPPER and self.facts.driver_cuda_version < _FP8_SINCE:
             raise NotAvailable("products of fp8 need a driver for CUDA 12.4 or later")
+        if number_type == "fp4" and self.facts.driver_cuda_version < _FP4_SINCE:
+            raise NotAvailable("products of fp4 need a driver for CUDA 12.9 or later")
         with native_errors_explained():
             trials = _native.device_arithmetic_trials(self._stream, number_type, capability)
             return Trials(trials.instructions, trials)
@@ -55,6 +58,6 @@ class DeviceUnderTrial:
 
 def _why_not(number_type: str, capability: int) -> str:
     device = f"compute capability {capability // 10}.{capability % 10}"
-    if number_type in ("tf32", "fp16", "bf16", "fp8", "int8") and capability >= 100:
+    if number_type in ("tf32", "fp16", "bf16", "fp8", "fp4", "int8") and capability >= 100:
         return f"the matrix units of {device} are not measured"
     return f"no instructions of {device} for it are measured"

@@ -172,12 +172,20 @@ def _settings(
 def _cache(record: _native.StreamRecord, request: StreamRequest) -> str:
     if request.cache == "warm":
         return "warm"
-    reset = ", persisting lines reset" if record.persisting_lines_reset else ""
     if not isinstance(request.cache, Rotate):
-        return f"flushed before each sample with {_beside(record.flush_bytes, record.cache_bytes)}{reset}"
+        return flushed_text(record.flush_bytes, record.cache_bytes, resets_persisting=record.persisting_lines_reset)
     known = request.cache.bytes_known()
     size = _beside(known, record.cache_bytes) if known else "of unknown size"
-    return f"rotated over {len(request.cache.sets)} sets of arguments, {size}{reset}"
+    return f"rotated over {len(request.cache.sets)} sets of arguments, {size}{_reset(record.persisting_lines_reset)}"
+
+
+def flushed_text(flush_bytes: int, cache_bytes: int, *, resets_persisting: bool) -> str:
+    """Describe how the cache is made cold before each sample."""
+    return f"flushed before each sample with {_beside(flush_bytes, cache_bytes)}{_reset(resets_persisting)}"
+
+
+def _reset(persisting: bool) -> str:
+    return ", persisting lines reset" if persisting else ""
 
 
 def _beside(nbytes: int, cache_bytes: int) -> str:

@@ -69,6 +69,15 @@ def brought_file(work: Workload) -> Path | None:
     return own if work.package.startswith("/") and own.is_file() else None
 
 
+def keeps_states(file: Path) -> bool:
+    """Whether any tensor of a LiteRT file keeps its value from call to call."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    model = schema.Model.GetRootAs(file.read_bytes(), 0)
+    graphs = (model.Subgraphs(number) for number in range(model.SubgraphsLength()))
+    return any(graph.Tensors(place).IsVariable() for graph in graphs for place in range(graph.TensorsLength()))
+
+
 def converted_file(work: Workload) -> tuple[Path, bool]:
     """Convert the model, and return the file and whether it was in the cache."""
     converter = _version_of_converter()

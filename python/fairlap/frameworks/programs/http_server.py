@@ -1,4 +1,4 @@
-"""A server that already runs, ``http://127.0.0.1:8000/v2/models/x``: its model answers over HTTP.
+"""A server that already runs, ``http://127.0.0.1:8000/v2/models/x`` or ``grpc://127.0.0.1:8001:model=x``.
 
 Nothing is known of it but its metadata and its answers, which alone prove that it does the same work.
 """
@@ -26,7 +26,7 @@ class HttpServer(Framework):
     packages = ()
     module = "http.client"
     has_own_model = True
-    options: ClassVar = {URL: (), "tensors": ("binary", "json"), "timeout": ()}
+    options: ClassVar = {URL: (), "tensors": ("binary", "json"), "timeout": (), "model": ()}
     # What it computes in is not known; its answers are held to the tolerance of the precision that is raced.
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16", "bf16", "int8")
 
@@ -37,11 +37,11 @@ class HttpServer(Framework):
         with phase("import"):
             from fairlap.frameworks.adapter_parts.http.client import HttpClient
             from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
-            from fairlap.request.fields.server_address import server_address
+            from fairlap.request.fields.server_address import UNENCRYPTED, server_address
+
+            address = server_address(wanted.options.get(URL, ""), schemes=UNENCRYPTED)
         with phase("connect"):
-            client = HttpClient(
-                server_address(wanted.options.get(URL, "")), http_options_in(wanted.options), work.spec, work.batch
-            )
+            client = HttpClient(address, http_options_in(wanted.options), work.spec, work.batch)
         self._version = client.protocol.server
         known = "names, shapes and types from its metadata" if client.has_metadata else "none, it has no metadata"
         return Contestant(

@@ -28,6 +28,7 @@ from fairlap.frameworks.solvers.solver_library import (
     float64_weights,
     gradient_asked,
     inputs_of,
+    limit_in_force,
     outputs_of,
     precision_of,
 )
@@ -97,6 +98,7 @@ class Diffrax(SolverLibrary):
                 **({"threads": str(pool)} if pool else {"threads_asked": str(wanted.threads)}),
                 "precision": precision_of(arguments[0]),
                 "solver": solver,
+                **limit_in_force(MOST_STEPS, "steps"),
                 **({GRADIENT: gradient} if gradient else {}),
                 "jax": str(jax.__version__),
                 "x64": str(jax.config.values.get("jax_enable_x64")).lower(),

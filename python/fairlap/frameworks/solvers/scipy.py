@@ -12,12 +12,15 @@ from fairlap.bench_models.initial_value_problems.problem import Problem
 from fairlap.frameworks.contract import Contestant, Phase, Settings, refuse_what_is_unknown
 from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.frameworks.solvers.solver_library import (
+    MOST_EVALUATIONS,
+    GaveUp,
     Inputs,
     Solved,
     SolverLibrary,
     float32_weights,
     float64_weights,
     inputs_of,
+    limit_in_force,
     outputs_of,
     precision_of,
 )
@@ -63,9 +66,24 @@ class SciPy(SolverLibrary):
                 "threads": f"{wanted.threads} requested, not readable",
                 "precision": precision_of(inputs_of(problem, work.inputs).start),
                 "solver": solver,
+                **limit_in_force(MOST_EVALUATIONS, "evaluations of an item"),
             },
             compilation=lambda: Compilation(bind=bind),
         )
+
+
+def limited(rates: Callable[[float, Any], Any]) -> Callable[[float, Any], Any]:
+    """Raise GaveUp in the evaluation after the last allowed one: SciPy has no limit, and on a stiff problem no end."""
+    made = 0
+
+    def counted(time: float, state: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made > MOST_EVALUATIONS:
+            raise GaveUp
+        return rates(time, state)
+
+    return counted
 
 
 def solved(problem: Problem, rates: Callable[[float, Any], Any], solver: str, inputs: Inputs, **more: float) -> Solved:
@@ -74,9 +92,20 @@ def solved(problem: Problem, rates: Callable[[float, Any], Any], solver: str, in
 
     ends, steps, evaluations = [], 0, 0
     for start in inputs.start:
-        found = solve_ivp(
-            rates, (0.0, problem.end_time), start, solver, rtol=inputs.relative, atol=inputs.absolute, **more
-        )
+        try:
+            found = solve_ivp(
+                limited(rates),
+                (0.0, problem.end_time),
+                start,
+                solver,
+                rtol=inputs.relative,
+                atol=inputs.absolute,
+                **more,
+            )
+        except GaveUp:
+            ends.append(np.full(start.shape, np.nan))
+            evaluations += MOST_EVALUATIONS
+            continue
         ends.append(found.y[:, -1] if found.status == 0 else np.full(start.shape, np.nan))
         steps += len(found.t) - 1
         evaluations += found.nfev + (found.njev * start.size if solver in _DIFFERENCES else 0)

@@ -31,8 +31,11 @@ from fairlap.request.work import PRECISIONS_OF_MODELS, Mode
 STEPS, EVALUATIONS = "steps", "evaluations"
 """What an answer has besides the outputs of the model; the second is absent where nothing counts evaluations."""
 
-MOST_STEPS = 50_000
-"""After which a solver gives up, where its library can be given a limit."""
+MOST_STEPS, MOST_EVALUATIONS = 50_000, 100_000
+"""After which a solver gives up: the first where its library can be given a limit, the second where it calls Python."""
+
+LIMIT = "limit"
+"""The setting in force that says so."""
 
 GRADIENT = "gradient"
 DIRECT, ADJOINT = "direct", "adjoint"
@@ -48,6 +51,10 @@ class Solved(NamedTuple):
     evaluations: Any = None
     loss: Any = None
     gradients: Any = None  # by the names of the outputs
+
+
+class GaveUp(ArithmeticError):
+    """Raised in the rates, which a solver has called too often."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,10 @@ def outputs_of(result: Solved) -> dict[str, npt.NDArray[Any]]:
     if result.gradients is not None:
         found |= {LOSS: result.loss, **result.gradients}
     return {name: np.asarray(value, np.float64) for name, value in found.items()}
+
+
+def limit_in_force(most: int, of: str) -> dict[str, str]:
+    return {LIMIT: f"gives up after {most:,} {of}"}
 
 
 def precision_of(held: Any) -> str:

@@ -16,13 +16,16 @@ from fairlap.frameworks.solvers.solver_library import (
     ADJOINT,
     DIRECT,
     GRADIENT,
+    MOST_EVALUATIONS,
     MOST_STEPS,
+    GaveUp,
     Solved,
     SolverLibrary,
     float32_weights,
     float64_weights,
     gradient_asked,
     inputs_of,
+    limit_in_force,
     outputs_of,
     precision_of,
 )
@@ -80,6 +83,7 @@ class TorchDiffEq(SolverLibrary):
                 "threads": str(torch.get_num_threads()),
                 "precision": precision_of(TensorInputs(problem, work.inputs).start),
                 "solver": solver,
+                **limit_in_force(MOST_EVALUATIONS, "evaluations"),
                 **({GRADIENT: gradient} if gradient else {}),
                 "torch": str(torch.__version__),
             },
@@ -97,13 +101,15 @@ class TensorInputs:
 
 
 class Counted:
-    """The rates, with a count of the calls to them and of the steps that the solver accepts."""
+    """The rates, with a count of the calls to them, which has a limit, and of the steps that the solver accepts."""
 
     def __init__(self, rates: Callable[[Any, Any], Any]) -> None:
         self.rates = rates
         self.steps = self.evaluations = 0
 
     def __call__(self, time: Any, state: Any) -> Any:
+        if self.evaluations == MOST_EVALUATIONS:
+            raise GaveUp
         self.evaluations += 1
         return self.rates(time, state)
 
@@ -130,7 +136,7 @@ def solved(
             method=solver,
             options={"max_num_steps": MOST_STEPS, **more},
         )[-1]
-    except AssertionError:  # too many steps, or one too small
+    except (AssertionError, GaveUp):  # the first is for too many steps, or one too small
         end = torch.full_like(inputs.start, torch.nan)
     return Solved(end, counted.rates(times[-1], inputs.state), counted.steps, counted.evaluations)
 
@@ -155,7 +161,7 @@ def differentiated(
     loss = problem.loss(found.end, sizes)
     try:
         slopes = torch.autograd.grad(loss, by) if loss.requires_grad else None
-    except AssertionError:  # as in ``solved``, of the adjoint equations
+    except (AssertionError, GaveUp):  # as in ``solved``, of the adjoint equations
         slopes = None
     if slopes is None:
         slopes = tuple(torch.full_like(each, torch.nan) for each in by)

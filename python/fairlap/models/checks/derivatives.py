@@ -66,6 +66,7 @@ RULES: dict[str, Callable[..., list[Backward]]] = {
     "exp": lambda result, _one: [lambda g: g * result],
     "log": lambda _result, one: [lambda g: g / one],
     "tanh": lambda result, _one: [lambda g: g * (1 - result**2)],
+    "expit": lambda result, _one: [lambda g: g * result * (1 - result)],
     "erf": lambda _result, one: [lambda g: g * (2 / math.sqrt(math.pi)) * np.exp(-(one**2))],
     # A tie goes to the second operand: the slope of a ReLU at zero is zero, as it is in every framework.
     "maximum": lambda _result, one, other: [lambda g: g * (one > other), lambda g: g * (one <= other)],

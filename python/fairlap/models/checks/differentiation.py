@@ -281,6 +281,15 @@ def _stack(arrays: Sequence[Any], axis: int = 0) -> Traced:
     return Traced(np.stack([plain(each) for each in arrays], axis=axis), made_of)
 
 
+def _broadcast_to(array: Traced, shape: Sequence[int]) -> Traced:
+    back = _summed(lambda gradient: gradient, array.shape)
+    return Traced(np.broadcast_to(array.value, shape), [(array, back)])
+
+
+def _take(array: Traced, indices: Any, axis: int) -> Traced:
+    return array[(slice(None),) * (axis % array.ndim) + (np.asarray(indices),)]
+
+
 def _roll(array: Traced, shift: int, axis: int) -> Traced:
     return Traced(np.roll(array.value, shift, axis), [(array, lambda gradient: np.roll(gradient, -shift, axis))])
 
@@ -309,6 +318,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "concatenate": _concatenate,
     "stack": _stack,
     "roll": _roll,
+    "broadcast_to": _broadcast_to,
+    "take": _take,
+    "reshape": lambda array, shape: array.reshape(shape),
+    "transpose": lambda array, axes=(): array.transpose(axes),
     "split": _split,
     "take_along_axis": _take_along_axis,
     "mean": Traced.mean,

@@ -1,11 +1,13 @@
-"""The kinds of operations. None has a bias."""
+"""The kinds of operations: those of networks, without a bias, and all others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fairlap.models.operations.hard import HARD_KINDS
 from fairlap.models.operations.operation import FLOAT32_BYTES, Operation
+from fairlap.models.operations.science import SCIENCE_KINDS
 from fairlap.models.spec import Constant, Integers, Normal, Tensor, Weight
 
 
@@ -234,7 +236,7 @@ class Embedding(Operation):
         return (Weight("table", (self.rows, self.width), Normal(1.0)),)
 
 
-KINDS: tuple[type[Operation], ...] = (Gemm, Convolution, Rnn, Lstm, Gru, Embedding)
+KINDS: tuple[type[Operation], ...] = (Gemm, Convolution, Rnn, Lstm, Gru, Embedding, *HARD_KINDS, *SCIENCE_KINDS)
 
 
 def operation_named(text: str) -> Operation | None:

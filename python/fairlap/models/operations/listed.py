@@ -4,7 +4,8 @@ DeepBench (Baidu Research, https://github.com/baidu-research/DeepBench) lists ma
 recurrent layers of training, of inference on servers and of inference on devices. Where a list has the same sizes
 twice, they are here once. Its recurrent layers leave out the products of the inputs; frameworks offer no layer without
 them, so here they are part of the work. The embedding tables are those of language models, with the numbers of tokens
-that they look up: BERT base and large, GPT-2 small and XL, and Llama 2 7B.
+that they look up: BERT base and large, GPT-2 small and XL, and Llama 2 7B. Operations that test numerical stability
+are listed by their names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.operations.kinds import Convolution, Embedding, Gemm, Gru, Lstm, Rnn
+from fairlap.models.operations.kinds import Convolution, Embedding, Gemm, Gru, Lstm, Rnn, operation_named
 from fairlap.models.operations.operation import Operation
 
 CODE = "E_OPERATION"
@@ -49,7 +50,8 @@ class Listed:
 @cache
 def listed_operations() -> tuple[Listed, ...]:
     """In the order of the lists."""
-    return tuple(each for stem, kind in _FILES for each in _read(_SHAPES / f"{stem}.csv", kind))
+    by_sizes = [each for stem, kind in _FILES for each in _read(_SHAPES / f"{stem}.csv", kind)]
+    return (*by_sizes, *_read_names(_SHAPES / "names.csv"))
 
 
 def is_pattern(text: str) -> bool:
@@ -85,6 +87,13 @@ def _read(file: Path, kind: type[Operation]) -> list[Listed]:
     with file.open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     return [Listed(_of_row(kind, row), tuple(row["lists"].split())) for row in rows]
+
+
+def _read_names(file: Path) -> list[Listed]:
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    found = [(operation_named(row["name"]), tuple(row["lists"].split())) for row in rows]
+    return [Listed(operation, lists) for operation, lists in found if operation is not None]
 
 
 def _of_row(kind: type[Operation], row: dict[str, str]) -> Operation:

@@ -14,7 +14,6 @@ from typing import ClassVar, Self
 from fairlap.models.spec import Spec, Tensor, Weight
 from fairlap.request.work import Precision
 
-_PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "autocast", "tf32")
 FLOAT32_BYTES, FLOAT64_BYTES = 4, 8
 _SETS_OF_INPUTS = 5  # that take turns in a contestant's calls, those of the drawn calls included
 
@@ -26,6 +25,9 @@ class Operation(ABC):
     kind: ClassVar[str]
     task: ClassVar[str]
     grammar: ClassVar[str]  # of the name; a group for each field, in their order
+    implemented_in: ClassVar[str] = "fairlap.bench_models.operations"  # the package with a module for each framework
+    under_roof: ClassVar[bool] = True  # whether its operations are a lower bound, so that a roof says something
+    precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16", "bf16", "autocast", "tf32")
 
     @classmethod
     def named(cls, text: str) -> Self | None:
@@ -54,6 +56,10 @@ class Operation(ABC):
     def output(self) -> Tensor: ...
 
     @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (self.output,)
+
+    @property
     @abstractmethod
     def weights(self) -> tuple[Weight, ...]: ...
 
@@ -73,7 +79,7 @@ class Operation(ABC):
 
     @property
     def operations(self) -> int:
-        """A multiplication and an addition each."""
+        """A multiplication and an addition each; or what was published of an algorithm that is no product."""
         return 2 * self.macs
 
     @property
@@ -114,15 +120,15 @@ class Operation(ABC):
             name=self.name,
             task=self.task,
             inputs=self.inputs,
-            outputs=(self.output,),
+            outputs=self.outputs,
             weights=self.weights,
             parameters=self._weight_count,
-            gmacs_per_item=self.macs / 1e9,
-            operations_per_item=None if self.macs else 0.0,
+            gmacs_per_item=self.macs / 1e9 if self.under_roof else None,
+            operations_per_item=None if self.macs or not self.under_roof else float(self.operations),
             read_weights=self.read_weights,
             published="arithmetic: the sizes in its name",
             modes=("infer",),
-            precisions=_PRECISIONS,
+            precisions=self.precisions,
         )
 
     @property
@@ -135,4 +141,4 @@ class Operation(ABC):
 
     @property
     def _output_count(self) -> int:
-        return math.prod(self.output.sized(1))
+        return sum(math.prod(tensor.sized(1)) for tensor in self.outputs)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlap.errors import InvalidRequest
+from fairlap.models.registry import workload_names
 from fairlap.models.sources.contract import SourceKind
 from fairlap.plugins import class_at
 from fairlap.request.fields.source import Source
@@ -38,7 +39,9 @@ def _entries() -> Iterable[EntryPoint]:
 
 
 def kind_of(text: str) -> type[SourceKind] | None:
-    """Find the kind of source that this text names; None for the name of a model."""
+    """Find the kind of source that this text names; None for the name of a model, as of one size of a family."""
+    if text in workload_names():
+        return None
     return next((kind for kind in kinds() if kind.recognises(text)), None)
 
 

@@ -35,13 +35,18 @@ from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.training_answers import AFTER_TRAINING
+from fairlap.request.fields.device_conditions import CACHE, REGIME, DeviceConditions
+from fairlap.request.fields.device_conditions import CODE as CONDITIONS
 from fairlap.request.work import Precision
 from fairlap.scenarios.process_result import TOKENS, AnswerError
 
 GRADIENT = "grad/"
 PEER_GRADIENT = "gradient compared with"
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "tf32": 2.5e-2, "fp16": 2.5e-2, "autocast": 1e-1, "bf16": 1e-1}
-_PRECISIONS: Mapping[str, Precision] = {"float16": "fp16", "bfloat16": "bf16"}  # of types of a user's file
+_PRECISIONS: Mapping[str, Precision] = {
+    "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8", "int16": "int8",
+}  # fmt: skip
+"""Of types of a user's file."""
 _STEPS = frozenset(("int8", "uint8"))
 _SATURATES = ". On CPUs without VNNI products of signed and unsigned bytes saturate: quantize with reduce_range=True"
 _NEARLY_ONE = 0.99995  # a cosine that would be shown as 1
@@ -105,15 +110,15 @@ def _error(materials: Materials, name: str, when: str, got: Arrays, expected: np
     if name not in got:
         raise OtherWork(f"its answer lacks {name}", "E_OUTPUT")
     if materials.work.precision == "int8":
-        return _recorded(quantized_errors(name, got[name], expected, materials.usual(name)), when)
+        return recorded(quantized_errors(name, got[name], expected, materials.usual(name)), when)
     return answer_error(name, when, got[name], expected, materials.tolerance(name))
 
 
 def answer_error(name: str, when: str, got: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> AnswerError:
-    return _recorded(output_errors(name, got, expected, tolerance), when)
+    return recorded(output_errors(name, got, expected, tolerance), when)
 
 
-def _recorded(found: OutputError, when: str) -> AnswerError:
+def recorded(found: OutputError, when: str) -> AnswerError:
     name = found.name
     return AnswerError(name, when, found.cosine, found.worst_absolute, found.relative_error, found.right, found.why)
 
@@ -182,6 +187,15 @@ def require_settings(
     allowed = [_PRECISIONS[each] for each in own_types if each in _PRECISIONS]
     if not allowed or not set(found.split(" and ")) <= {*allowed, precision}:
         raise OtherWork(f"it computes in {found}, not in {' or '.join((*allowed, precision))}", "E_PRECISION")
+
+
+def require_conditions(wanted: DeviceConditions | None, in_force: Mapping[str, str]) -> None:
+    """Require that its GPU was as asked for when its calls were timed."""
+    if wanted is None:
+        return
+    asked = {CACHE: wanted.cache == "cold", REGIME: bool(wanted.regime)}
+    if any(is_asked and not in_force.get(name) for name, is_asked in asked.items()):
+        raise OtherWork(f"its worker does not report that it timed calls with {wanted.text}", CONDITIONS)
 
 
 def is_unknown(in_force: Mapping[str, str], setting: str) -> bool:

@@ -52,6 +52,8 @@ def require_offered(spec: Spec, work: Work) -> None:
         raise InvalidRequest(why)
     if work.precision not in spec.precisions:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
+    if MODES[work.mode].trains and work.precision not in spec.trained_in:
+        raise InvalidRequest(f"{work.model} is trained in {', '.join(spec.trained_in)}, not in {work.precision}")
 
 
 def require_trainable(bundle: Bundle, work: Work) -> None:

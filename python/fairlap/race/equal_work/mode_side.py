@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import DERIVATIVES
+from fairlap.models.modes import AGENTS, DERIVATIVES
 from fairlap.models.spec import Spec
 from fairlap.plugins import class_at
 from fairlap.request.work import Mode, Precision, Work
@@ -28,8 +28,10 @@ _PLACES: Mapping[Mode, str] = {
     "infer": "fairlap.scenarios.calls.race.inference:Inference",
     "grad": "fairlap.scenarios.calls.race.gradients:Gradients",
     "train": "fairlap.scenarios.calls.race.steps:Steps",
-    "solve": "fairlap.scenarios.calls.race.inference:Inference",
+    "solve": "fairlap.scenarios.solving.race.solutions:Solutions",
+    **dict.fromkeys(AGENTS, "fairlap.scenarios.agents.race.updates:Updates"),
     **dict.fromkeys(DERIVATIVES, "fairlap.scenarios.calls.race.inference:Inference"),
+    "simulate": "fairlap.scenarios.simulating.race.trajectories:Trajectories",
     "solve-grad": "fairlap.scenarios.solving.race.gradients_through:GradientsThrough",
 }
 

@@ -15,7 +15,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
 from fairlap.models.metrics.metric import CODE as E_METRIC
 from fairlap.models.modes import MODES
-from fairlap.models.registry import Model, find, workload_names
+from fairlap.models.registry import Model, find
 from fairlap.models.sources.exports.files import texts_of
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
@@ -98,7 +98,7 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
     if model == CALLABLE:
         callables = source_of_callables(request)
         return [] if callables is None else [callables]
-    kind = None if model in workload_names() else kind_of(model)
+    kind = kind_of(model)
     if kind is None:
         return []
     batch = request.batch

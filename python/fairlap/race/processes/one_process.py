@@ -152,7 +152,7 @@ class ProcessRun:
     def measure_in_one_turn(self) -> None:
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(self.plan.measuring.seconds, _FEWEST_CALLS * self._call_s)
-        energy = bool(self._bench.sensed.idle)
+        energy = self._reads_energy
         self._take(seconds, energy=energy, turns_left=1)
         if len(self.turns[0].headline_ns) < _FEWEST_SAMPLES:  # the machine was quieter during the checked calls
             took_s = self.turns.pop().measured.elapsed_s
@@ -187,7 +187,7 @@ class ProcessRun:
     @_stage
     def read_energy(self) -> None:
         """One long turn, since sensors are too coarse for a short one; its times are not used."""
-        if self._bench.sensed.idle:
+        if self._reads_energy:
             self._take(max(self.plan.measuring.seconds, _FEWEST_CALLS * self._call_s), energy=True)
             self.result.energy = self.turns.pop().measured.energy
 
@@ -270,6 +270,12 @@ class ProcessRun:
         return OneProcess(self._here, self.result, self._bench, self.turns[-1].headline_ns, self._meter)
 
     @property
+    def _reads_energy(self) -> bool:
+        """Whether sensors see its calls alone; nothing is read while a cache is flushed between them."""
+        conditions = self._materials.work.on_device
+        return bool(self._bench.sensed.idle) and (conditions is None or conditions.cache == "warm")
+
+    @property
     def _call_s(self) -> float:
         """Of the checked calls together, the first excepted."""
         return self.result.phases_s["checked_calls"]
@@ -311,7 +317,9 @@ class ProcessRun:
             within_s=self.plan.limits.measure_s,
             energy=energy,
             deal=deal,
+            on_device=self._materials.work.on_device,
         )
+        answers.require_conditions(self._materials.work.on_device, measured.device_conditions)
         self.turns.append(Turn(measured, samples_ns))
 
     def _last_answer(self) -> None:

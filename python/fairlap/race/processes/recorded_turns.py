@@ -12,6 +12,7 @@ from fairlap import verdict
 from fairlap.launch.worker_process import Samples
 from fairlap.meters import disturbances
 from fairlap.meters.energy import Sensed
+from fairlap.request.fields.device_conditions import CACHE
 from fairlap.scenarios.calls.latency_messages import Measured, MeasuredQuantity
 from fairlap.scenarios.process_result import ProcessResult, Timing
 
@@ -49,7 +50,7 @@ def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
     _record_counts(result, [turn])
     result.warnings = [*result.warnings, *measured.warnings]  # after those of the model
     result.feeding, result.energy = measured.feeding, measured.energy
-    result.untimed = measured.absent
+    result.untimed, result.device_conditions = measured.absent, measured.device_conditions
     if measured.warm_up is not None:
         result.phases_s["warm_up"] = measured.warm_up.elapsed_s
     for quantity in measured.quantities:
@@ -155,5 +156,7 @@ def record_energy(result: ProcessResult, sensed: Sensed) -> None:
     result.idle_power = sensed.idle
     if result.work_in == "other_server":  # which may be on another machine
         result.energy, result.energy_absent = None, result.elsewhere
+    elif CACHE in result.device_conditions:
+        result.energy, result.energy_absent = None, "its cache was flushed between calls, which takes energy too"
     elif result.energy is None:
         result.energy_absent = sensed.absent or "its worker read no sensor of power or energy"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairlap.render.charts import resources as other_charts
-from fairlap.render.charts import scaling
+from fairlap.render.charts import scaling, sizes
 from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.learning import learning
 from fairlap.render.charts.load import latency_against_rate
@@ -49,6 +49,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         speed_charts.curves_of_all_samples(sampled),
         speed_charts.over_time(sampled),
         *_sweep(shown, axis),
+        *_if_several_sizes(tables, axis),
         *_if_scaled(shown, tables),
         *_if_under_roofs(shown, tables),
         other_charts.latency_against_throughput(),
@@ -160,6 +161,11 @@ def _sweep(shown: Results, axis: JudgedAxis) -> list[Chart]:
         other_charts.batch_sweep(),
         *([other_charts.peak_by_batch()] if has_peaks else []),
     ]
+
+
+def _if_several_sizes(tables: Tables, axis: JudgedAxis) -> list[Chart]:
+    lines = {record["line"] for record in tables[sizes.TABLE]}
+    return [sizes.time_by_parameters(axis, len(lines) > 1)] if lines else []
 
 
 def _energy_and_cost(shown: Results) -> list[Chart]:

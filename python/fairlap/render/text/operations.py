@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlap import quantity_text
 from fairlap.models.operations.kinds import operation_named
 from fairlap.render.encoders.text import aligned
+from fairlap.render.scenario_side import with_words_beside
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -41,8 +42,8 @@ def _labels(raced: list[WorkResult]) -> list[str]:
 
 def _cell(work_result: WorkResult, result: ContestantResult, row: Row) -> str:
     if not result.finished or not result.ranked:
-        return result.worst_outcome.replace("_", " ")
+        return with_words_beside(result.worst_outcome.replace("_", " "), row)
     place = f"#{row.place}" if row.place else "-"
     first = work_result.contestants[0]
     ratio = "" if result is first else f" ({quantity_text.times(result.median_ns / first.median_ns)})"
-    return f"{place} {quantity_text.duration(result.median_ns)}{ratio}"
+    return with_words_beside(f"{place} {quantity_text.duration(result.median_ns)}{ratio}", row)

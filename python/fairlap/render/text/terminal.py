@@ -229,5 +229,6 @@ def _limits(work_result: WorkResult) -> list[str]:
     if known:
         worst = max(known, key=known.__getitem__)
         error = f"Worst error against the reference {quantity_text.relative_error(known[worst])} ({worst})."
-        limits.append(error if known[worst] else "All answers are exactly equal.")
+        which = "All answers" if len(ranked) == len(work_result.contestants) else "All ranked answers"
+        limits.append(error if known[worst] else f"{which} are exactly equal.")
     return limits

@@ -86,6 +86,8 @@ def _cell(work: WorkResult, contestant: str, unit_ns: float | None) -> str:
     result, row = found
     if row.judged is None:
         return result.code or row.outcome
+    if result.unqualified:
+        return f"{judged_text(row, unit_ns)} {result.code}"
     first = work.contestants[0].contestant
     if contestant == first:
         return judged_text(row, unit_ns)

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import field
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.traffic import E_LOAD as E_LOAD
+from fairlap.request.fields.traffic import Traffic, traffic_of
 from fairlap.request.units import Seconds, require_within_a_day
 
-E_LOAD = "E_LOAD"
 MOST_WORKERS = 256
 LARGEST_BATCH = 1024
 TRIAL_S = 2.0
@@ -74,6 +75,11 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             "process."
         ),
     ] = None
+    users: Annotated[
+        Annotated[int, msgspec.Meta(ge=1)] | None,
+        _about("Find how many instances serve so many users, and what they cost at `price`."),
+    ] = None
+    think: Annotated[Seconds | None, _about("How long users think on average before they ask again.")] = None
     logs: Annotated[Path | None, _about("A folder for the logs of LoadGen, one folder for each process.")] = None
 
 
@@ -89,11 +95,12 @@ class Load(msgspec.Struct, frozen=True):
     scenario: Scenario | None = None
     logs: str = ""  # a folder for LoadGen's own logs
     first_token_s: float | None = None  # the bound of the first token, from when its request was due
+    traffic: Traffic | None = None
 
     @property
     def identity(self) -> Load:
-        """What is asked for, without how long it is measured and where logs go."""
-        return msgspec.structs.replace(self, trial_s=TRIAL_S, logs="")
+        """What is asked for, without how long it is measured, where logs go and what follows from its figures."""
+        return msgspec.structs.replace(self, trial_s=TRIAL_S, logs="", traffic=None)
 
     @property
     def searches(self) -> bool:
@@ -154,6 +161,8 @@ def _of_scenario(request: LoadRequest, scenario: Scenario, given: Mapping[str, S
     if bounds:
         text = f"{min(bounds)} bounds the search; LoadGen's scenario {scenario} has none"
         raise InvalidRequest(text, code=E_LOAD)
+    if request.users is not None:
+        raise InvalidRequest(f"--users needs the search; LoadGen's scenario {scenario} has none", code=E_LOAD)
     return _load(request, PERCENTILES_OF_MLPERF[scenario], None)
 
 
@@ -170,4 +179,5 @@ def _load(request: LoadRequest, percentile: float, bound_s: float | None) -> Loa
         request.scenario,
         "" if request.logs is None else str(request.logs.absolute()),
         None if request.first_token is None else float(request.first_token),
+        traffic_of(request.users, request.think),
     )

@@ -11,13 +11,17 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.names import ContestantName
 
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?(?P<path>/[!-~]*)?",
+    r"(?P<scheme>https?|grpcs?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?(?P<path>/[!-~]*)?",
     re.IGNORECASE,
 )
 _NOT_IN_A_PATH = re.compile(r"[?#@\\]")
 _LOCALHOST = ("127.0.0.1", "::1")  # not asked of a resolver, which may send packets
 _MOST_PORT = 65535
 _PORTS = {"http": 80, "https": 443}
+BY_GRPC = ("grpc", "grpcs")
+"""Schemes of servers by gRPC, without and with TLS; they have no usual port."""
+UNENCRYPTED = ("http", "grpc")
+"""Schemes of servers of any model; only those of language models are asked by TLS."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,14 @@ class ServerAddress:
             return False
 
     @property
+    def is_by_grpc(self) -> bool:
+        return self.scheme in BY_GRPC
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self.scheme in ("https", "grpcs")
+
+    @property
     def text(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
@@ -50,7 +62,7 @@ def server_address(
 ) -> ServerAddress:
     found = _ADDRESS.fullmatch(url)
     scheme = found["scheme"].lower() if found else ""
-    port = int(found["port"] or _PORTS[scheme]) if found else 0
+    port = int(found["port"] or _PORTS.get(scheme, 0)) if found else 0
     path = (found["path"] or "/") if found else ""
     if found is None or scheme not in schemes or not 0 < port <= _MOST_PORT or _NOT_IN_A_PATH.search(path):
         shown = re.sub(r"//[^/@]*@", "//...@", url)  # a login may hold a password
@@ -65,7 +77,7 @@ def require_confirmed(contestants: Iterable[ContestantName], *, remote: bool) ->
     """Refuse other hosts than this machine, unless they are confirmed. Sends nothing, not even to a resolver."""
     for name in contestants:
         if name.url and not remote:
-            address = server_address(name.url, schemes=tuple(_PORTS))  # what speaks to it may refuse https
+            address = server_address(name.url, schemes=(*_PORTS, *BY_GRPC))  # what speaks to it may refuse some
             require_loopback(name.text, address, "the inputs of the model")
 
 

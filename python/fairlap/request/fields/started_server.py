@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.package_origin import E_CONTESTANT, FIND_LINKS, INDEX, PYTHON
+from fairlap.request.fields.package_origin import E_CONTESTANT, FIND_LINKS, INDEX, PYTHON, WITH
 
 SERVE = "serve"
 """The framework of a server that fairlap starts; its variant is the server's name, or empty for a command line."""
 
 MODEL, API, KEY_FROM, TIMEOUT = "model", "api", "key_from", "timeout"
 COMMAND_LINE, ADDRESS, HEALTH, READY_WITHIN = "command", "url", "health", "ready_within"
-DEVICE, MORE = "device", "args"
+DEVICE, MORE, RESTARTS = "device", "args", "restarts"
 
 OF_ANY_SERVER = (MODEL, API, KEY_FROM, TIMEOUT)
-OF_STARTED = (COMMAND_LINE, ADDRESS, HEALTH, READY_WITHIN, DEVICE, MORE, PYTHON, INDEX, FIND_LINKS)
+OF_STARTED = (COMMAND_LINE, ADDRESS, HEALTH, READY_WITHIN, DEVICE, MORE, RESTARTS, WITH, PYTHON, INDEX, FIND_LINKS)
 OPTIONS = (*OF_ANY_SERVER, *OF_STARTED)
 
 _NAMES = "|".join(OPTIONS)

@@ -6,6 +6,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.request.fields.load import duration_text
+from fairlap.request.fields.traffic import Traffic
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -48,12 +49,13 @@ class StreamLoad(msgspec.Struct, frozen=True):
     trial_s: float | None = None
     ca: str = ""
     verified: bool = True
+    traffic: Traffic | None = None  # that is to be served, of a search
 
     @property
     def identity(self) -> StreamLoad:
         """What is asked for, wherever its files are; without how long, unless that is how much of a trace."""
         trial_s = self.trial_s if self.replays else None
-        return msgspec.structs.replace(self, prompts="", ca="", trial_s=trial_s)
+        return msgspec.structs.replace(self, prompts="", ca="", trial_s=trial_s, traffic=None)
 
     @property
     def replays(self) -> bool:

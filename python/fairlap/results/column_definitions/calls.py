@@ -47,6 +47,13 @@ class Calls(Subject, frozen=True, kw_only=True):
     ]
     kernel_sum_ns: Annotated[Estimate | None, _latency("Time of the kernels, from activity records.")]
     device_method: Annotated[str | None, _latency("How the device was timed, on which stream and how that was found.")]
+    device_cache: Annotated[
+        str | None, _latency("How the L2 cache of the GPU was made cold before each call; warm otherwise.")
+    ]
+    device_regime: Annotated[
+        str | None,
+        _latency("Whether the GPU had rested before the measurement, or been loaded, and to which clock."),
+    ]
     throughput_per_s: Annotated[
         Estimate | None, _latency("Items in a second; in a fed race with all that feeding takes, else call after call.")
     ]

@@ -133,6 +133,17 @@ class Scenarios(Answers, frozen=True, kw_only=True):
     knee_rate_per_s: Annotated[
         float | None, _load("The lowest rate tried at which p99 is more than twice that of lone requests.")
     ]
+    users_per_instance: Annotated[
+        Estimate | None,
+        _load("Users that one instance serves: its largest rate times the sum of think and mean response time."),
+    ]
+    traffic_per_s: Annotated[Estimate | None, _load("How often the users of --users ask, of all instances.")]
+    instances: Annotated[
+        Estimate | None, _load("Instances that serve these users; its interval is of whole instances too.")
+    ]
+    cost_of_instances_per_hour: Annotated[
+        Estimate | None, _load("Money for these instances in an hour, at the given price of one.")
+    ]
     loadgen: Annotated[
         str | None,
         _load("What MLPerf's LoadGen says, VALID or INVALID with its reasons, and the scenario that it ran."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from fairlap.request.fields.device_conditions import CACHE, REGIME
 from fairlap.request.work import Work
 from fairlap.results.column_definitions.calls import ModeOfProcesses
 from fairlap.results.column_definitions.estimate import Estimate
@@ -17,7 +18,7 @@ _ON_DEVICE = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
 _QUANTITIES = ("host_issue_ns", *_ON_DEVICE)
 
 
-def latency_of(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:
+def latency_of(result: ContestantResult, work: Work, latency: Estimate | None, *, device: str) -> dict[str, Cell]:
     processes, why = result.finished, absence_reason(result)
     first = processes[0].calls if processes else None
     cells = {
@@ -35,6 +36,12 @@ def latency_of(result: ContestantResult, work: Work, latency: Estimate | None) -
             estimate(processes, partial(median_of, name)), _why_untimed(processes, name) if processes else why
         )
     cells["device_method"] = cell_or(_device_method(processes), cells["device_span_ns"].absent)
+    on_processor = "it ran on the processor" if device == "cpu" else ""
+    conditions = processes[0].device_conditions if processes else {}
+    cells["device_cache"] = cell_or(None if on_processor else conditions.get(CACHE, "warm"), why or on_processor)
+    cells["device_regime"] = cell_or(
+        conditions.get(REGIME), why or on_processor or "its GPU neither rested nor was loaded before"
+    )
     return cells
 
 

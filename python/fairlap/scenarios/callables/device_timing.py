@@ -17,7 +17,7 @@ from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.engine.measurement_document import KernelOfCall, KernelsOfCall
 from fairlap.errors import FairlapError, InvalidRequest, described
 from fairlap.meters.sample_clocks import SampleClocks
-from fairlap.scenarios.callables.regime import regime_named
+from fairlap.scenarios.regime import A_WHILE_S, regime_named
 
 if TYPE_CHECKING:
     from fairlap.engine.cuda.stream_measurement import StreamMeasurement, Tally
@@ -27,8 +27,7 @@ WALL = "wall"
 CACHES = {"warm": "warm", "cold": "flush"}
 AUTO, HIDDEN, WATCH = "auto", "hidden", "watch"
 _TRACED_SAMPLES = 10
-_A_WHILE_S = 0.05  # of load, or of a burst
-_A_WHILE: Mapping[str, Any] = {"seconds": _A_WHILE_S, "samples": None, "target": None}
+_A_WHILE: Mapping[str, Any] = {"seconds": A_WHILE_S, "samples": None, "target": None}
 
 Callables = Mapping[str, Callable[[], object]]
 
@@ -143,7 +142,7 @@ def measured_alone(timed: Timed, name: str, **options: Any) -> Measurement:
 
         regime.load(work_a_while)
         if regime.kind == "burst" and options.get("samples") is None:
-            options["seconds"] = min(options.get("seconds") or _A_WHILE_S, _A_WHILE_S)
+            options["seconds"] = min(options.get("seconds") or A_WHILE_S, A_WHILE_S)
         regime.before_turn()
         found = clocks.applied(measure(call, **settled, **options))
         settings = {**found.settings, **({"regime": regime.text} if regime.kind else {})}

@@ -23,10 +23,10 @@ from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
-from fairlap.scenarios.callables.regime import regime_named
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
+from fairlap.scenarios.regime import regime_named
 from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000

@@ -20,8 +20,8 @@ from fairlap.meters.sample_clocks import SampleClocks, cycles_of
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.device_blocks import DeviceBlocks
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
-from fairlap.scenarios.callables.regime import Regime
 from fairlap.scenarios.callables.sample_sizes import even_calls
+from fairlap.scenarios.regime import Regime
 from fairlap.verdict.carry_over import CarryOver, carry_over
 
 INTERRUPTED = "interrupted"

@@ -17,6 +17,8 @@ TIME_OF_A_FED_BATCH = "time of a fed batch"
 
 
 class Calls(Scenario):
+    race_side = "fairlap.scenarios.calls.race.from_request:CallsFromRequest"
+    render_side = "fairlap.scenarios.calls.render.shown:CallsShown"
     judged_before: ClassVar[tuple[JudgedBefore, ...]] = (
         JudgedBefore(
             "reported_ns", "ns", lambda cells, _counted: time_reported_by(cells["reported_by"]), ("reported_by",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fairlap.meters.energy import EnergyOfBlock
@@ -48,6 +48,7 @@ def measured_message(
     on_device: DeviceQuantities | None = None,
     *,
     dealt: bool = False,
+    device_conditions: Mapping[str, str] | None = None,
 ) -> tuple[Measured, list[memoryview]]:
     """Make the message, and the raw samples that follow it; the measurement's own quantities come first."""
     import numpy as np
@@ -81,6 +82,7 @@ def measured_message(
         feeding=feeding,
         drawn=drawn,
         dealt=dealt,
+        device_conditions=dict(device_conditions or {}),
     )
     raw = [np.asarray(quantity.values, dtype="<f8").data.cast("B") for quantity in measured.values()]
     return message, raw

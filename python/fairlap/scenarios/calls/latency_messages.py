@@ -11,6 +11,7 @@ import msgspec
 
 from fairlap.engine.measurement import Notice, WarmUp
 from fairlap.meters.energy import EnergyOfBlock
+from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
 
 BYTES_PER_SAMPLE = 8
@@ -101,6 +102,7 @@ class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):
     feeding: Feeding | None = None  # present when the calls were fed
     drawn: Drawn = Drawn()  # empty when none were asked for
     dealt: bool = False  # model and inputs were moved before, as was asked for
+    device_conditions: dict[str, str] = {}  # in force, by "cache" and "regime", where others than the usual were asked
 
     def require_consistent(self) -> None:
         """Raise msgspec.ValidationError for numbers that contradict each other."""
@@ -129,6 +131,7 @@ class Measure(Ask[Measured], frozen=True, tag="measure"):
     drawn: tuple[DrawnCall, ...] = ()  # ascending
     drawn_path: str = ""  # where their outputs go: "<number>/<output>"
     deal: int | None = None  # move the model and its inputs to other places in memory before, drawn with this seed
+    on_device: DeviceConditions | None = None  # of a GPU, where others than the usual are asked for
 
     def most_raw_bytes(self, after_s: float) -> int:
         timed = max(_SAMPLES_ALWAYS_ALLOWED, int(after_s * _MOST_SAMPLES_PER_S))

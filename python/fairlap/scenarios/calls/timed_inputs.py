@@ -26,6 +26,8 @@ from fairlap.scenarios.reported import with_cpu_time, with_reported
 
 if TYPE_CHECKING:
     from fairlap.engine import DrawnCalls, Measurement
+    from fairlap.request.fields.device_conditions import DeviceConditions
+    from fairlap.scenarios.calls.conditions_in_force import ConditionsInForce
     from fairlap.scenarios.device_quantities import DeviceQuantities
 
 
@@ -87,7 +89,23 @@ class TimedInputs:
         """Callables for steps of training on the sets in turn."""
         return [self.bound((first + number) % len(self._sets)) for number in range(count)]
 
-    def measure(self, request: Measure) -> tuple[Measurement, Drawn]:
+    def conditions(self, wanted: DeviceConditions) -> ConditionsInForce:
+        """Make those of a GPU that its calls are timed under."""
+        from fairlap.scenarios.calls.conditions_in_force import ConditionsInForce
+
+        return ConditionsInForce(self._contestant, self.bound(0), wanted)
+
+    def settle(self, request: Measure, conditions: ConditionsInForce) -> Measure:
+        """Bring the GPU into its regime by calls that do not count, and return what is to be measured then."""
+        stamps = self._contestant.stamps
+        if stamps is not None:
+            stamps.record(False)
+        settled = conditions.settle(request)
+        if stamps is not None:
+            stamps.record(True)
+        return settled
+
+    def measure(self, request: Measure, conditions: ConditionsInForce | None = None) -> tuple[Measurement, Drawn]:
         from fairlap.engine import time_calls
 
         if self._contestant.training is not None:
@@ -99,8 +117,11 @@ class TimedInputs:
             in_turn=self._other_turns(),
             done=self._contestant.done,
             drawn=drawing.drawn_calls() if request.drawn else None,
+            before_each=None if conditions is None else conditions.before_each,
             **_limits(request),
         )
+        if conditions is not None:
+            conditions.calls_are_timed()
         if self._contestant.device is not None:
             measurement = _naming_completion(measurement)
         if self._contestant.stamps is not None:
@@ -118,7 +139,9 @@ class TimedInputs:
         safetensors.write(Path(request.drawn_path), drawing.outputs)
         return measurement, Drawn(tuple(drawing.results), cores)
 
-    def measure_device(self, request: Measure, calls_per_sample: int) -> DeviceQuantities:
+    def measure_device(
+        self, request: Measure, calls_per_sample: int, conditions: ConditionsInForce | None = None
+    ) -> DeviceQuantities:
         """Measure what the device can show besides the headline, on the first inputs, at the end of a process."""
         from fairlap.scenarios.device_quantities import device_quantities
 
@@ -128,6 +151,7 @@ class TimedInputs:
             seconds=request.seconds,
             samples=request.samples,
             calls_per_sample=calls_per_sample,
+            conditions=conditions,
         )
 
     def _first_turn(self) -> Callable[[], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from fairlap import quantity_text, verdict
 from fairlap.request.work import Work
@@ -41,6 +42,10 @@ def _learns(process: ProcessResult) -> bool:
     return process.learning is not None
 
 
+def _learns_by_calls(process: ProcessResult) -> bool:
+    return process.learning is not None and process.learning.steps_are_calls
+
+
 def _named_before(cells: Cells, evaluation_counts: bool) -> str:
     return time_to_score_named(cells["target_score"] or 0.0, evaluation_counts=evaluation_counts)
 
@@ -55,15 +60,16 @@ class TrainingToAScore(Scenario):
     race_side = "fairlap.scenarios.learning.race.from_request:LearningFromRequest"
     results_side = "fairlap.scenarios.learning.results.columns:LearningColumns"
     render_side = "fairlap.scenarios.learning.render.shown:LearningShown"
-    data_seeds = (0, 1, 2, 3, 4)  # how long training takes depends more on the weights that it begins with
+    # How long training takes depends more on the weights that it begins with.
+    data_seeds: ClassVar[tuple[int, ...]] = (0, 1, 2, 3, 4)
 
-    quantities = (
-        Quantity(STEP_TIME, _step_ns, _learns, headline=verdict.LATENCY, of_rounds=True),
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(STEP_TIME, _step_ns, _learns_by_calls, headline=verdict.LATENCY, of_rounds=True),
         Quantity(verdict.TIME_TO_SCORE, _ns, _learns, period="after_turns"),
         Quantity(STEPS_TO_SCORE, _steps, _learns),
     )
 
-    judged_before = (
+    judged_before: ClassVar[tuple[JudgedBefore, ...]] = (
         JudgedBefore("time_to_score_s", "s", _named_before, ("target_score", "reached_share"), _always_reached),
     )
 

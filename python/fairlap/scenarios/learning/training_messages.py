@@ -81,6 +81,7 @@ class LearningCurve(msgspec.Struct, frozen=True):
     target: float
     evaluations: tuple[Evaluation, ...] = ()  # after each epoch
     scored_every: int = 1  # epochs, and of those since the last score the first that passed is found by bisecting
+    steps_are_calls: bool = True  # a step is what is timed alone before the epochs, as it is not of an agent
 
     @property
     def reached(self) -> Evaluation | None:

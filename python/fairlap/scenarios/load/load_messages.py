@@ -40,6 +40,7 @@ class LoadTimes(msgspec.Struct, frozen=True):
     service_p50_ns: float  # of the call that answered a request
     issue_lateness_p99_ns: float  # from when a request was due to when it was in the queue
     tokens: TokenTimes | None = None
+    mean_ns: float | None = None
 
 
 class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial"):

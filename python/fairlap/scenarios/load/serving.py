@@ -313,6 +313,7 @@ def trial_of(
             service_p50_ns=float(np.median(completed - started)),
             issue_lateness_p99_ns=float(np.quantile(issued - due, 0.99)),
             tokens=None if tokens is None else tokens.times,
+            mean_ns=float(np.mean(latency_ns)),
         )
     return LoadTrial(
         kind=request.kind,

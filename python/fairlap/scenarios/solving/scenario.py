@@ -112,11 +112,13 @@ def _why_short(processes: Sequence[ProcessResult], error: float) -> Unqualified 
     if not short:
         return None
     where = f"in {len(short)} of {quantity_text.count(len(finished), 'process')}"
+    given_up = sorted({each for curve in short if curve is not None for each in curve.given_up})
+    gave_up = f", and it gave up at {', '.join(f'{each:g}' for each in given_up)}" if given_up else ""
     smallest = [min(curve.errors) for curve in short if curve is not None and curve.errors]
     if not smallest:
         return Unqualified(f"found no solution at any tolerance {where}", NOT_CROSSED)
     if max(smallest) > error:
-        text = f"did not come to an error of {error:g} {where}; its smallest was {max(smallest):.1e}"
+        text = f"did not come to an error of {error:g} {where}; its smallest was {max(smallest):.1e}{gave_up}"
     else:
         text = f"is below an error of {error:g} at its loosest tolerance {where}; add looser ones with --tolerances"
     return Unqualified(text, NOT_CROSSED)

@@ -48,6 +48,11 @@ class WorkPrecision(msgspec.Struct, frozen=True):
     def errors(self) -> list[float]:
         return [point.error for point in self.points if point.error is not None]
 
+    @property
+    def given_up(self) -> list[float]:
+        """Return the tolerances at which there is no solution."""
+        return [point.tolerance for point in self.points if point.error is None]
+
     def _at_error(self, read: Callable[[AtTolerance], float | None]) -> float | None:
         """Interpolate between the logarithms, where the error first comes down to the one wanted."""
         for looser, tighter in pairwise(point for point in self.points if point.error is not None):

@@ -13,6 +13,7 @@ import numpy as np
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD, MOST_WORKERS
 from fairlap.request.fields.streams import OF_FILE, Bounds, StreamLoad
+from fairlap.request.fields.traffic import traffic_of
 from fairlap.request.names import ContestantName
 from fairlap.request.units import require_within_a_day
 from fairlap.scenarios.streams.clients.client import Certificates
@@ -62,6 +63,7 @@ def streams_asked(
     arrivals: Arrivals | None = None,
     concurrency: int | None = None,
     think: float | None = None,
+    users: int | None = None,
     first_token: float | None = None,
     per_token: float | None = None,
     shared_prefix: float | None = None,
@@ -76,6 +78,7 @@ def streams_asked(
     _require_load(rate, concurrency, workers)
     require_within_a_day("--trial", trial)
     require_within_a_day("--think", think)
+    traffic = None if users is None else traffic_of(users, think)
     if insecure and ca:
         raise InvalidRequest(
             "--ca names whose certificates are trusted, and --insecure trusts all; give one", code=E_LOAD
@@ -90,7 +93,7 @@ def streams_asked(
         rate_per_s=rate,
         arrivals=(arrivals or Arrivals("trace" if recorded and concurrency is None else "poisson")).text,
         concurrency=concurrency,
-        think_s=_plain(think) or 0.0,
+        think_s=0.0 if traffic is not None else _plain(think) or 0.0,
         shared_prefix=None if source.trace is not None else source.shared_prefix,
         requests_in_a_session=source.requests_in_a_session,
         bounds=Bounds(_plain(first_token), _plain(per_token)),
@@ -98,6 +101,7 @@ def streams_asked(
         trial_s=_plain(trial),
         ca=str(Path(ca).absolute()) if ca else "",
         verified=not insecure,
+        traffic=traffic,
     )
     asked = asked_of(load, source, contestants, remote=remote)
     _require_arrivals(asked, given=arrivals is not None)
@@ -182,6 +186,11 @@ def _require_arrivals(asked: StreamsAsked, *, given: bool) -> None:
 
 def _require_bounds(asked: StreamsAsked) -> None:
     bounds = asked.load.bounds
+    if asked.load.traffic is not None and not asked.load.searches:
+        raise InvalidRequest(
+            "--users are served at the largest rate that is found; give bounds, without --rate and --concurrency",
+            code=E_LOAD,
+        )
     if asked.load.searches and not bounds:
         raise InvalidRequest("give --rate, --concurrency, or a bound such as --first-token 200ms", code=E_LOAD)
     if bounds.per_token_s is not None and asked.most_tokens < 2:

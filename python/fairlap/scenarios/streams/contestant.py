@@ -10,7 +10,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.clients.client import Client
-from fairlap.scenarios.streams.clients.function_client import client_for
+from fairlap.scenarios.streams.clients.client_of_server import client_for
 from fairlap.scenarios.streams.equal_work.examination import Examined
 from fairlap.scenarios.streams.issue import CountsFrom, Served, Times, serve
 from fairlap.scenarios.streams.servers import StreamServer
@@ -27,6 +27,7 @@ class Contestant:
     examined: Examined | None = None
     process: StartedServer | None = None  # None of one that fairlap did not start
     version: str = ""
+    is_new: bool = False  # its process has not answered yet
     _clients: list[Client] = field(default_factory=list)
 
     def is_not_there(self, why: Notice) -> None:
@@ -44,19 +45,33 @@ class Contestant:
         try:
             yield
         finally:
-            self.stop()
+            self.end_turn()
 
     def wake(self, asked: StreamsAsked) -> None:
-        """Let it answer a new prompt that does not count: while it was stopped, others had the processor's caches."""
+        """Let it answer new prompts that do not count.
+
+        While it was stopped, others had the processor's caches; a new process prepares much at its first answers.
+        """
         [client] = self._connected(asked, 1)
-        tokens = min(asked.load.tokens, _TOKENS_TO_WAKE)
-        client.ask(self.server.body(asked.examples()[0], tokens, self.found.fields))
+        prompts, tokens = asked.examples()[:1], min(asked.load.tokens, _TOKENS_TO_WAKE)
+        if self.is_new:
+            prompts, tokens, self.is_new = asked.examples(), asked.load.tokens, False
+        for prompt in prompts:
+            client.ask(self.server.body(prompt, tokens, self.found.fields))
 
     def stop(self) -> None:
         """Stop its process until its next turn. Connections are not kept: as it wakes, it may close idle ones."""
         if self.process is not None:
             self.close()
             self._note_left_running(self.process.freeze())
+
+    def end_turn(self) -> None:
+        """End its process where the next turn has a new one, else stop it."""
+        if self.process is not None and self.server.start is not None and self.server.start.restarts:
+            self.close()
+            self.process.end()
+        else:
+            self.stop()
 
     def note_end(self) -> None:
         """Look whether its process has ended. One that has just broken off an answer may be about to."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fairlap.request.fields.streams import Bounds
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
 from fairlap.scenarios.streams.answers import Answer
+from fairlap.scenarios.streams.clients.client import E_SERVER
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.streams_found import Counts, RequestStamps, StreamFigures
 
@@ -151,8 +152,21 @@ def _counts_of(served: Served) -> Counts:
         prompt_tokens=sum(answer.prompt_tokens for answer in whole),
         cached_tokens=sum(cached) if cached else None,
         by_events=sum(answer.counted_by == "events" for answer in whole),
+        outages=_outages(served),
         inexact=sum(answer.counted_by != "events" and not answer.arrivals_are_exact for answer in whole),
     )
+
+
+def _outages(served: Served) -> int:
+    """Count how often an answer came after requests that found no server, in the order in which all ended."""
+    found, is_away = 0, False
+    for place in np.argsort(served.ended_ns):  # not-a-number, of requests that did not end, comes last
+        failure = served.answers[place].failure
+        if failure is not None and failure.code == E_SERVER:
+            is_away = True
+        elif failure is None:
+            found, is_away = found + is_away, False
+    return found
 
 
 def _has_wrong_length(answer: Answer) -> bool:

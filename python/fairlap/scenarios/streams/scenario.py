@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from statistics import median_low
 
-from fairlap import verdict
+from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.work import Work
@@ -20,8 +21,8 @@ from fairlap.scenarios.streams.equal_work.equal_tokens import (
     why_unequal,
 )
 from fairlap.scenarios.streams.equal_work.prefix_cache import warnings_of_cache
-from fairlap.scenarios.streams.floor.client_limit import busy_client, floor_of, why_client_limits
-from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures
+from fairlap.scenarios.streams.floor.client_limit import busy_client, figures_at_floor, floor_of, why_client_limits
+from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures, TurnLength
 
 TIME_OF_AN_ANSWER = "time of an answer"
 TOKENS_PER_SECOND = "tokens per second"
@@ -29,13 +30,15 @@ LARGEST_RATE = "largest rate"
 CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
 STARTED = "started"
-"""Another one, of a server that fairlap started."""
+"""Another one, of a server that fairlap started; it ends with how often."""
+EACH_BLOCK, ONCE = "again for each block", "once"
 
 FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
 """Answers of a block, without which a percentile is the largest of its times."""
 
 TOO_FEW = "blocks have fewer than {} answers; give a longer --trial"
 ONE_EVENT = "its answers come in one event each"
+W_LONG_TURNS = "W_LONG_TURNS"
 _NO_FLOOR = "a function is the client itself, or no answer came"
 
 _FEWEST = {50: 1, 90: FEWEST_FOR_P90, 99: FEWEST_FOR_P99}
@@ -204,6 +207,19 @@ class StreamedAnswers(Scenario):
         return files if load.verified else [*files, "servers whose certificates are not verified"]
 
 
+def long_turns(turns: Sequence[TurnLength], load: StreamLoad) -> list[Notice]:
+    """Warn where a turn had the fewest requests, and yet took much longer than was asked for."""
+    long = [each for each in turns if each.is_much_longer and each.sessions == each.fewest]
+    if not long:
+        return []
+    took, asked = (
+        quantity_text.seconds(median_low(each.took_s for each in long)),
+        quantity_text.seconds(long[0].asked_s),
+    )
+    fewest = quantity_text.count(long[0].fewest, "request" if load.requests_in_a_session == 1 else "conversation")
+    return [Notice(W_LONG_TURNS, f"its turns took {took} instead of {asked}: {fewest} are the fewest of a turn")]
+
+
 def _load_of(work: Work) -> StreamLoad:
     assert work.streams is not None
     return work.streams
@@ -236,4 +252,6 @@ def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoa
         *warnings_of_cache(counts, load),
         *warnings_of_agreement(agreement_of_all(compared)),
         *busy_client(processes),
+        *figures_at_floor(processes),
+        *long_turns([each.turn for each in found if each.turn is not None], load),
     )

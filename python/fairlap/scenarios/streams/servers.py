@@ -1,5 +1,7 @@
 """A language model as a contestant: ``https://HOST:PORT/v1:model=NAME:key_from=VARIABLE``, or a function that asks.
 
+``grpc://HOST:PORT:model=NAME`` speaks KServe's protocol by gRPC, and ``grpcs://`` the same by TLS.
+
 What ``serve:`` names is a server too, once fairlap has started it: ``started`` holds how.
 """
 
@@ -15,7 +17,7 @@ from fairlap.errors import InvalidRequest, shortened
 from fairlap.frameworks.python_callable import imported_callable
 from fairlap.frameworks.registry import framework_names
 from fairlap.printable import one_line
-from fairlap.request.fields.server_address import ServerAddress, require_loopback, server_address
+from fairlap.request.fields.server_address import BY_GRPC, ServerAddress, require_loopback, server_address
 from fairlap.request.fields.started_server import API, KEY_FROM, MODEL, OF_ANY_SERVER, TIMEOUT
 from fairlap.request.names import ContestantName
 from fairlap.request.units import Seconds, require_within_a_day
@@ -23,6 +25,7 @@ from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.protocols.contract import Fields, Protocol
 from fairlap.scenarios.streams.protocols.function import Ask, FunctionProtocol
 from fairlap.scenarios.streams.protocols.kserve import KServeGenerate
+from fairlap.scenarios.streams.protocols.kserve_grpc import KServeByGrpc
 from fairlap.scenarios.streams.protocols.ollama import OllamaChat, OllamaGenerate
 from fairlap.scenarios.streams.protocols.openai import Chat, Completions
 from fairlap.scenarios.streams.protocols.tgi import TextGenerationInference
@@ -36,7 +39,7 @@ _AN_OPTION = re.compile(r":([A-Za-z_]+)=")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CREDENTIAL = re.compile(r"[!-~]+")
 
-Api = Literal["completions", "chat", "tgi", "ollama", "ollama-chat", "kserve", "function"]
+Api = Literal["completions", "chat", "tgi", "ollama", "ollama-chat", "kserve", "kserve-grpc", "function"]
 
 PROTOCOLS: dict[Api, Protocol] = {
     "completions": Completions(),
@@ -45,8 +48,10 @@ PROTOCOLS: dict[Api, Protocol] = {
     "ollama": OllamaGenerate(),
     "ollama-chat": OllamaChat(),
     "kserve": KServeGenerate(),
+    "kserve-grpc": KServeByGrpc(),
     "function": FunctionProtocol(),
 }
+_NOT_BY_HTTP = ("kserve-grpc", "function")
 _FOR_CHATS: dict[str, Api] = {"ollama": "ollama-chat"}
 
 
@@ -71,6 +76,10 @@ class StreamServer:
         return self.protocol.body(self.model, prompt, tokens, fields)
 
     @property
+    def is_by_grpc(self) -> bool:
+        return self.api == "kserve-grpc"
+
+    @property
     def subject(self) -> str:
         """Of a sentence."""
         return self.name if self.address is None or self.start else f"the server at {self.address.text}"
@@ -85,7 +94,7 @@ class StreamServer:
         """Empty where it has one."""
         if self.address is None:
             return "none, by a function"
-        return "" if self.address.scheme == "https" else "none, by http"
+        return "" if self.address.is_encrypted else f"none, by {self.address.scheme}"
 
 
 def stream_server(contestant: ContestantName, *, chat: bool, remote: bool) -> StreamServer:
@@ -98,8 +107,8 @@ def stream_server(contestant: ContestantName, *, chat: bool, remote: bool) -> St
     options = dict(part.partition("=")[::2] for part in parts)
     if unknown := _AN_OPTION.search(" ".join((url.partition("//")[2], *options.values()))):
         raise _refused(f"a server that streams has no option {unknown[1]}=; it takes {', '.join(OF_ANY_SERVER)}")
-    address = server_address(url, schemes=("http", "https"), example=_EXAMPLE)
-    api = _api(options.get(API, "chat" if chat else "completions"), chat=chat)
+    address = server_address(url, schemes=("http", "https", *BY_GRPC), example=_EXAMPLE)
+    api = _api_by_grpc(options, address, chat=chat) if address.is_by_grpc else _api_by_http(options, chat=chat)
     if PROTOCOLS[api].needs_model and not options.get(MODEL):
         raise _refused(f"{contestant.text} names no model; write {_EXAMPLE}")
     if not remote:
@@ -109,14 +118,16 @@ def stream_server(contestant: ContestantName, *, chat: bool, remote: bool) -> St
     )
     if server.key_from:
         credential_of(server)
-        if address.scheme == "http" and not address.is_loopback:
-            raise _refused(f"{contestant.text} would send a credential unencrypted to {address.host}; use https")
+        if not address.is_encrypted and not address.is_loopback:
+            raise _refused(
+                f"{contestant.text} would send a credential unencrypted to {address.host}; use https or grpcs"
+            )
     return server
 
 
 def _started(contestant: ContestantName, *, chat: bool) -> StreamServer:
     start, options = start_of(contestant), dict(contestant.options)
-    api = _api(options.get(API, "chat" if chat else "completions"), chat=chat)
+    api = _api_by_http(options, chat=chat)
     model = start.model or options.get(MODEL, "")
     if PROTOCOLS[api].needs_model and not model:
         raise _refused(f"{contestant.text} names no model; add {MODEL}=NAME, by which the server knows it")
@@ -133,8 +144,19 @@ def _started(contestant: ContestantName, *, chat: bool) -> StreamServer:
     return server
 
 
-def _api(name: str, *, chat: bool) -> Api:
-    by_http = [each for each in PROTOCOLS if each != "function"]
+def _api_by_grpc(options: Mapping[str, str], address: ServerAddress, *, chat: bool) -> Api:
+    if API in options:
+        raise _refused(f"{API}= is of servers by http; by {address.scheme} only KServe's protocol is spoken")
+    if address.path != "/":
+        raise _refused(f"an address by {address.scheme} has no path (got {address.path}); name the model with {MODEL}=")
+    if chat:
+        raise _refused("KServe's protocol by gRPC takes texts, and the prompts are chats")
+    return "kserve-grpc"
+
+
+def _api_by_http(options: Mapping[str, str], *, chat: bool) -> Api:
+    name = options.get(API, "chat" if chat else "completions")
+    by_http = [each for each in PROTOCOLS if each not in _NOT_BY_HTTP]
     found = next((each for each in by_http if each == name), None)
     if found is None:
         raise _refused(f"{API} must be one of {', '.join(by_http)} (got {name})")

@@ -32,6 +32,7 @@ class Counts(msgspec.Struct, frozen=True):
     prompt_tokens: int = 0  # of all answered requests, by the server's count
     cached_tokens: int | None = None  # of these, by the server's count; None where it does not say
     by_events: int = 0  # answers whose tokens the server does not count: each event is one
+    outages: int = 0  # times that it could not be reached for a while, and then answered again
     inexact: int = 0  # others that came in fewer or more events than tokens
 
     def __add__(self, other: Counts) -> Counts:
@@ -77,7 +78,7 @@ def _sum_of_known(*counts: int | None) -> int | None:
 
 _SUMMED = (
     *("requests", "answered", "shortened", "lengthened", "wrong", "repeated"),
-    *("tokens", "characters", "asked_tokens", "prompt_tokens", "by_events", "inexact"),
+    *("tokens", "characters", "asked_tokens", "prompt_tokens", "by_events", "inexact", "outages"),
 )
 
 
@@ -120,6 +121,22 @@ class Agreement(msgspec.Struct, frozen=True):
     first_character: int | None = None
 
 
+_MUCH_LONGER = 2.0
+
+
+class TurnLength(msgspec.Struct, frozen=True):
+    """How long the requests of a turn took, of as many as all contestants of the block had."""
+
+    asked_s: float
+    took_s: float
+    sessions: int  # requests, or conversations
+    fewest: int  # that a turn has
+
+    @property
+    def is_much_longer(self) -> bool:
+        return self.took_s > _MUCH_LONGER * self.asked_s
+
+
 class RequestStamps(msgspec.Struct, frozen=True):
     """Of each request, in nanoseconds since the start of the load; None for one without a whole answer.
 
@@ -142,5 +159,6 @@ class StreamsFound(msgspec.Struct, frozen=True, kw_only=True):
     client_floor: ClientFloor | None = None  # None where no answer came, or a function is the client
     agreement: Agreement | None = None  # with the first of the contestants that answered in its block
     unqualified: Notice | None = None  # why it is not ranked, by what was seen besides the load
+    turn: TurnLength | None = None  # None of a search or a trace, whose requests are not chosen by it
     ready_s: float | None = None  # from the start of its process; None where fairlap did not start it
     requests: RequestStamps = RequestStamps()

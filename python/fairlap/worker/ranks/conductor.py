@@ -128,12 +128,8 @@ class Conductor:
             ranks.await_all(began_s + request.limits.start_s)
             self._phase.end(LAUNCH, time.monotonic() - began_s, "prepare")
             ranks.relay = self._phase.relay
-            ranks.send(
-                [
-                    self._of_rank(request, Rank(number, count, addresses.coordinator, addresses.by_rank))
-                    for number in range(count)
-                ]
-            )
+            numbered = [Rank(number, count, addresses.coordinator, addresses.by_rank) for number in range(count)]
+            ranks.send([msgspec.structs.replace(request, rank=rank) for rank in numbered])
             began_s = time.monotonic()
             replies = ranks.answers(Prepared, began_s + request.limits.prepare_s)
             self._prepare_s = time.monotonic() - began_s
@@ -160,15 +156,6 @@ class Conductor:
         self._phase.now = "prepare"
         hosts = [rank.join.host for rank in ranks.joined if rank.join is not None]
         return merging.merged_prepared([reply for reply, _ in replies], hosts, request)
-
-    def _of_rank(self, request: Prepare | PrepareCollectives, rank: Rank) -> Request:
-        device = request.device
-        if device == "cuda":  # one for each rank of a host
-            assert request.scale is not None
-            places = places_of(request.scale.ranks, request.scale.hosts)
-            first = max(place.first for place in places if place.first <= rank.number)
-            device = f"cuda:{rank.number - first}"
-        return msgspec.structs.replace(request, rank=rank, device=device)
 
     def answer(self, request: Answer) -> Answered:
         prepared = self._prepared_request

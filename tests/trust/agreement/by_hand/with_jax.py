@@ -64,6 +64,38 @@ def latency():
     time_calls(lambda: call(params, image).block_until_ready())
 
 
+def forecast():
+    """Time forecasts of eight sets of series."""
+    spaced = (1, 2, 4, 8, 16)
+    blocks = [
+        [(drawn(*shape) * 0.1, drawn(64) * 0.1) for shape in ((3, inward, 64), (3, 64, 64))]
+        for inward in (7, 64, 64, 64, 64)
+    ]
+    beside, head = (drawn(1, 7, 64), drawn(64)), (drawn(64, 24 * 7), drawn(24 * 7))
+    params = jax.device_put((blocks, beside, head))
+
+    def convolved(part, steps, dilation):
+        kernel, bias = part
+        edge = ((len(kernel) - 1) * dilation, 0)
+        layout = ("NWC", "WIO", "NWC")
+        found = jax.lax.conv_general_dilated(
+            steps, kernel, (1,), (edge,), rhs_dilation=(dilation,), dimension_numbers=layout
+        )
+        return found + bias
+
+    @jax.jit
+    def call(params, steps):
+        blocks, beside, (weight, bias) = params
+        for (first, second), dilation in zip(blocks, spaced, strict=True):
+            hidden = jax.nn.relu(convolved(first, steps, dilation))
+            kept = convolved(beside, steps, 1) if dilation == 1 else steps
+            steps = jax.nn.relu(convolved(second, hidden, dilation) + kept)
+        return (steps[:, -1] @ weight + bias).reshape(-1, 24, 7)
+
+    history = jax.device_put(drawn(8, 96, 7))
+    time_calls(lambda: call(params, history).block_until_ready())
+
+
 def grad():
     params, call, batch = convnet(), jax.jit(jax.value_and_grad(loss)), images(8)
     time_calls(lambda: jax.block_until_ready(call(params, *batch)))
@@ -256,7 +288,7 @@ def of_a_user(module, name, mode):
 
 if __name__ == "__main__":
     jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is IEEE's in fairlap
-    scenarios = (latency, grad, train, to_score, fed, mix, at_rate, largest_rate, generation, ranks)
+    scenarios = (latency, forecast, grad, train, to_score, fed, mix, at_rate, largest_rate, generation, ranks)
     users = {
         f"{name}_{mode}": partial(of_a_user, module, name, mode)
         for module, name in (("users_jax", "residual_network"), ("users_flax", "network"))

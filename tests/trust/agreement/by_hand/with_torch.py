@@ -18,7 +18,7 @@ from timing import (
     warm_up,
 )
 from torch import nn
-from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy, gelu, pad, scaled_dot_product_attention
 from two_ranks import TwoRanks
 
 DEVICE = os.environ.get("AGREEMENT_DEVICE", "cpu")
@@ -61,6 +61,36 @@ def latency():
     model, image = convnet().eval(), torch.randn(8, 3, 64, 64, device=DEVICE)
     with torch.inference_mode():
         time_calls(waited(lambda: model(image)))
+
+
+class Causal(nn.Module):
+    def __init__(self, inward, dilation):
+        super().__init__()
+        self.edge = (2 * dilation, 0)
+        self.first = nn.Conv1d(inward, 64, 3, dilation=dilation)
+        self.second = nn.Conv1d(64, 64, 3, dilation=dilation)
+        self.beside = nn.Conv1d(inward, 64, 1) if inward != 64 else nn.Identity()
+
+    def forward(self, series):
+        hidden = torch.relu(self.first(pad(series, self.edge)))
+        return torch.relu(self.second(pad(hidden, self.edge)) + self.beside(series))
+
+
+class Forecaster(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(*(Causal(7 if step == 1 else 64, step) for step in (1, 2, 4, 8, 16)))
+        self.head = nn.Linear(64, 24 * 7)
+
+    def forward(self, history):
+        return self.head(self.blocks(history.transpose(1, 2))[:, :, -1]).view(-1, 24, 7)
+
+
+def forecast():
+    """Time forecasts of eight sets of series."""
+    model, history = Forecaster().to(DEVICE).eval(), torch.randn(8, 96, 7, device=DEVICE)
+    with torch.inference_mode():
+        time_calls(waited(lambda: model(history)))
 
 
 def batch_of_8():
@@ -257,7 +287,19 @@ def ranks():
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
     torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
-    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, own_generation, ranks)
+    scenarios = (
+        latency,
+        forecast,
+        grad,
+        train,
+        to_score,
+        fed,
+        at_rate,
+        largest_rate,
+        generation,
+        own_generation,
+        ranks,
+    )
     users = {
         f"{name}_{mode}": partial(of_a_user, name, mode)
         for name in ("convolutions", "transformer")

@@ -20,7 +20,9 @@ from workloads_of_models import quick_models, workload_of
 
 _CHOSEN: tuple[LibraryName, ...] = LIBRARIES if os.environ.get("FAIRLAP_TEST_IMPORTER") else ("numpy", "torch")
 _CLOSE = {"numpy": 1e-10, "torch": 1e-5, "jax": 1e-5, "tensorflow": 1e-5}
-_MODELS = [name for name in quick_models() if name != "callable" and not find(name).spec.continuation]
+_MODELS = [
+    each for each in quick_models() if each.values[0] != "callable" and not find(each.values[0]).spec.continuation
+]
 
 
 def _imported(work: Workload, folder: Path) -> tuple[Case, Graph]:

@@ -44,8 +44,8 @@ def multiplied(operation: Operation) -> int:
     return weights * operation.steps * operation.sequences
 
 
-def test_every_kind_is_among_the_small_ones() -> None:
-    assert {type(each) for each in SMALL} == set(KINDS)
+def test_every_kind_of_networks_is_among_the_small_ones() -> None:
+    assert {type(each) for each in SMALL} == {each for each in KINDS if each.implemented_in == Gemm.implemented_in}
 
 
 @pytest.mark.parametrize("operation", SMALL, ids=lambda each: each.name)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fairlap.models.sources.imported import imported_reference
+from fairlap.models.sources.litert_files.control_flow import CONTROL_FLOW
 from fairlap.models.sources.litert_files.kernels import Kernels
+from fairlap.models.sources.litert_files.list_updates import SET_ROW
+from fairlap.models.sources.litert_files.onnx_graph import Untranslated
 from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model
-from fairlap.models.sources.litert_files.operation import LIMITS, ONE_VALUE, Untranslated
+from fairlap.models.sources.litert_files.operation import LIMITS, ONE_VALUE
 from fairlap.models.sources.litert_files.operators import TRANSLATIONS
+from fairlap.models.sources.litert_files.recurrent import RECURRENT
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from onnx_files import drawn
+from quantized_tflite_files import one_operator_in_steps
 from tflite_files import one_operator
 
 pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
@@ -91,6 +97,7 @@ CASES: list[tuple[str, list[Any], tuple[int, ...], dict[str, Any]]] = [
         for keeps in (True, False)
     ),
     ("GATHER", [(5, 6), whole(3, 0, 3)], (3, 6), {"of": "Gather", "axis": 0}),
+    ("REVERSE_V2", [(2, 3, 4), whole(1)], (2, 3, 4), {}),
     ("LEAKY_RELU", [(3, 4)], (3, 4), {"of": "LeakyRelu", "alpha": 0.3}),
     ("PRELU", [IMAGE, drawn(1, 1, 4)], IMAGE, {}),
     ("SQUARED_DIFFERENCE", [(3, 4), drawn(4)], (3, 4), {}),
@@ -122,6 +129,18 @@ def drawn_for(graph: TfliteGraph, name: str, *, positive: bool) -> np.ndarray:
     return np.abs(found) + 0.1 if positive else (found > 0 if graph.dtype(tensor) == "bool" else found)
 
 
+def answers(graph: TfliteGraph, inputs: Mapping[str, np.ndarray], scratch: Path) -> tuple[dict[str, Any], Any]:
+    """Of LiteRT's kernels, and of the graph in ONNX in float64."""
+    kernels = Kernels(graph, {name: array.dtype.name for name, array in inputs.items()})
+    (scratch / "m.onnx").write_bytes(onnx_model(graph).SerializeToString())
+    loaded, forward = imported_reference(scratch / "m.onnx")
+    found = forward(
+        {name: array.astype(np.float64) for name, array in loaded.weights.items()},
+        {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in inputs.items()},
+    )
+    return kernels(graph.weights(), inputs), found
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "result", "options"), CASES, ids=[f"{number} {case[0]}" for number, case in enumerate(CASES)]
 )
@@ -130,20 +149,35 @@ def test_an_operator_answers_as_litert_does(
 ) -> None:
     graph = TfliteGraph(one_operator(tmp_path / "m.tflite", kind, given, result, **options).read_bytes())
     inputs = {name: drawn_for(graph, name, positive=kind in POSITIVE) for name in graph.inputs}
-    kernels = Kernels(graph, {name: array.dtype.name for name, array in inputs.items()})
-    (own,) = kernels(graph.weights(), inputs).values()
-    (tmp_path / "m.onnx").write_bytes(onnx_model(graph).SerializeToString())
-    loaded, forward = imported_reference(tmp_path / "m.onnx")
-    (found,) = forward(
-        {name: array.astype(np.float64) for name, array in loaded.weights.items()},
-        {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in inputs.items()},
-    ).values()
+    own_answers, found_answers = answers(graph, inputs, tmp_path)
+    (own,), (found,) = own_answers.values(), found_answers.values()
     assert own.shape == found.shape == result
     np.testing.assert_allclose(own, found, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "results", "options"),
+    [
+        ("SPLIT", [np.array(-1, np.int32), (3, 6)], [(3, 2)] * 3, {"of": "Split", "numSplits": 3}),
+        ("SPLIT_V", [(3, 6), whole(1, 5), np.array(1, np.int32)], [(3, 1), (3, 5)], {"of": "SplitV", "numSplits": 2}),
+        ("UNPACK", [(3, 2, 4)], [(3, 4)] * 2, {"of": "Unpack", "num": 2, "axis": 1}),
+    ],
+)
+def test_an_operator_of_several_results_answers_as_litert_does(
+    tmp_path: Path, kind: str, given: list[Any], results: list[Any], options: dict[str, Any]
+) -> None:
+    graph = TfliteGraph(one_operator_in_steps(tmp_path / "m.tflite", kind, given, results, **options).read_bytes())
+    inputs = {name: drawn_for(graph, name, positive=False) for name in graph.inputs}
+    own, found = answers(graph, inputs, tmp_path)
+    assert [own[name].shape for name in graph.outputs] == results
+    for name in graph.outputs:
+        np.testing.assert_array_equal(own[name], found[name])
+
+
 def test_every_translation_is_tried() -> None:
-    assert {case[0] for case in CASES} == set(TRANSLATIONS)
+    """Those of recurrences, and of steps, in other files."""
+    elsewhere = {*CONTROL_FLOW, *RECURRENT, SET_ROW, "DEQUANTIZE", "QUANTIZE", "SPLIT", "SPLIT_V", "UNPACK"}
+    assert {case[0] for case in CASES} == set(TRANSLATIONS) - elsewhere
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,13 @@ from fairlap.race.equal_work.answers import (
     OtherWork,
     answer_error,
     answer_errors,
+    require_conditions,
     require_right,
     require_settings,
 )
 from fairlap.race.equal_work.material_sources import materials_for, with_own_bounds
 from fairlap.race.equal_work.materials import Materials
+from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.request.fields.source import Source
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
@@ -180,6 +182,17 @@ def test_a_wrong_answer_takes_two_lines_whatever_is_in_force(own_types: tuple[st
     assert len(str(found.value)) < most
     assert "fp32" in str(found.value)
     assert "IMG_20240131_120000.jpg" in str(found.value)
+
+
+def test_a_worker_that_times_calls_under_other_conditions_of_its_gpu_is_disqualified() -> None:
+    both, cold = DeviceConditions("cold", "burst"), {"cache": "flushed before each sample"}
+    require_conditions(None, {})
+    require_conditions(DeviceConditions("cold"), cold)
+    require_conditions(both, {**cold, "regime": "burst, after 500 ms of rest"})
+    for wanted, in_force in ((DeviceConditions("cold"), {}), (both, cold), (DeviceConditions(regime="burst"), cold)):
+        with pytest.raises(OtherWork) as refused:
+            require_conditions(wanted, in_force)
+        assert refused.value.code == "E_DEVICE_CONDITIONS"
 
 
 def test_a_route_in_the_types_of_the_file_has_the_bounds_of_their_rounding_and_other_contestants_their_own(

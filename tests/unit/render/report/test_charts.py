@@ -70,6 +70,35 @@ def test_one_precision_has_no_chart_of_precisions() -> None:
     assert "precisions" not in {chart.key for chart in charts_of(found, chart_tables(found))}
 
 
+def test_sizes_of_a_family_are_one_chart_against_their_parameters() -> None:
+    found = results_of(run_of(models=("vit:tiny", "vit:small", "llama:260k", "mlp"), batches=(4,)), "r")
+    tables = chart_tables(found)
+    assert {(each["model"], each["parameters"]) for each in tables["sizes"]} == {
+        ("vit:tiny", 5_717_416),
+        ("vit:small", 22_050_664),
+    }
+    assert {each["line"] for each in tables["sizes"]} == {"vit · infer · fp32 · batch 4"}
+    [chart] = [each for each in charts_of(found, tables) if each.key == "judged_by_parameters"]
+    spec = static_spec(chart, found, found.work_results[0], tables)
+    assert spec is not None
+    assert chart.scope == "works"
+    assert "10M" in svg_of(spec)
+
+
+def test_works_of_a_family_that_differ_in_more_than_the_size_are_separate_lines() -> None:
+    found = results_of(run_of(models=("vit:tiny", "vit:small"), batches=(4, 8)), "r")
+    assert {each["line"] for each in chart_tables(found)["sizes"]} == {
+        f"vit · infer · fp32 · batch {batch}" for batch in (4, 8)
+    }
+
+
+def test_models_that_are_no_sizes_of_one_family_have_no_such_chart() -> None:
+    found = results_of(run_of(models=("vit:tiny", "llama:260k"), batches=(4,)), "r")
+    tables = chart_tables(found)
+    assert tables["sizes"] == []
+    assert "judged_by_parameters" not in {chart.key for chart in charts_of(found, tables)}
+
+
 def test_the_roofline_has_every_row_under_lines_that_meet_at_the_peak(tmp_path: Path) -> None:
     cost = CallCost(moved_bytes=3e6, working_set_bytes=4e6, operators=1, operations=1e8)
     shown = results_of(a_run_under_roofs(cost), "r")

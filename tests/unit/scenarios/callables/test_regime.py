@@ -11,9 +11,9 @@ from cuda_on_fakes import Machine, on_fakes
 from fairlap.errors import InvalidRequest
 from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters import sample_clocks
-from fairlap.scenarios.callables import regime
+from fairlap.scenarios import regime
 from fairlap.scenarios.callables.in_process import compare
-from fairlap.scenarios.callables.regime import Regime, regime_named
+from fairlap.scenarios.regime import Regime, regime_named
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 

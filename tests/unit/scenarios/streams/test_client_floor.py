@@ -20,13 +20,13 @@ from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.clients.events import EventReader
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.floor.client_floor import requests_for_floor
-from fairlap.scenarios.streams.floor.client_limit import why_client_limits
+from fairlap.scenarios.streams.floor.client_limit import figures_at_floor, why_client_limits
 from fairlap.scenarios.streams.floor.known_server import known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.protocols.openai import Completions
 from fairlap.scenarios.streams.streams_found import ClientFloor, Counts, Percentiles, StreamFigures, StreamsFound
 from fairlap.scenarios.streams.workload.sessions import Session
-from stream_races import codes, file_of_prompts, raced, row_of, shown_by
+from stream_races import codes, file_of_prompts, raced, raced_by_name, row_of, shown_by
 from stream_server import StreamingServer, in_a_process
 
 HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.2}
@@ -228,6 +228,37 @@ def test_one_bad_block_of_three_is_no_limit_and_two_are() -> None:
     good, bad = showing(floor_of(1.0, 5.0), 20.0, 100.0), showing(floor_of(9.0, 50.0), 20.0, 100.0, 0.95)
     assert why_client_limits([good, bad, good]) is None
     assert why_client_limits([bad, good, bad]) is not None
+
+
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        (showing(floor_of(0.4, 0.4), 1.0, 1.0), []),
+        (showing(floor_of(0.6, 0.6), 1.0, 10.0), ["first token"]),
+        (showing(floor_of(1.2, 1.2), 1.0, 1.5), ["first token", "whole answer"]),  # below the client's own time
+        (showing(None, 1e-3, 1.0), []),
+        (showing(None, 1e-6, 1.0), ["first token"]),  # of a function: of a nanosecond, which stamps resolve at best
+    ],
+)
+def test_a_figure_that_is_mostly_the_clients_has_a_warning(found: ProcessResult, named: list[str]) -> None:
+    notices = figures_at_floor([found] * 3)
+    assert [each.code for each in notices] == ["W_CLIENT_FLOOR"] * bool(named)
+    for what in ("first token", "whole answer", "time per token"):
+        assert (what in "".join(each.text for each in notices)) == (what in named)
+
+
+@needs_httpx
+def test_times_of_a_null_server_are_said_to_be_the_clients(prompts: Path) -> None:
+    with known_server() as port:
+        [row] = raced_by_name(prompts, f"http://127.0.0.1:{port}/8:model=m", **HOW, blocks=3).rows
+    assert "W_CLIENT_FLOOR" in codes(row)
+
+
+@needs_httpx
+def test_times_far_above_the_clients_are_not(prompts: Path) -> None:
+    with in_a_process(first_ms=60.0, each_ms=6.0) as server:
+        found = raced(prompts, server, **{**HOW, "rate": 30.0})
+    assert "W_CLIENT_FLOOR" not in codes(row_of(found, server))
 
 
 def served(requests: int, took_s: float, client_share: float, tokens: int = 8) -> Served:

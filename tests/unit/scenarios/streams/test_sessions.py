@@ -136,7 +136,7 @@ def test_what_follows_a_turn_without_an_answer_fails_like_it(tmp_path: Path, ser
     server = servers.enter_context(StreamingServer(fault="429", fault_from=20))
     found = raced(written(tmp_path, CONVERSATION), server, rate=50.0, trial=0.02, tokens=TOKENS)
     counts = counts_of(found, server)
-    assert counts.requests == 3 * 20
+    assert counts.requests == 3 * 10
     assert counts.failed == {"E_STREAM_BUSY": counts.requests - counts.answered}
     assert row_of(found, server).code == "E_DROPPED_REQUESTS"
 

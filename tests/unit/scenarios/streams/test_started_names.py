@@ -58,6 +58,13 @@ def test_a_command_gets_its_port_model_and_device() -> None:
     assert not start('serve:command="./run":model=m:url=http://127.0.0.1:8000/v1').draws_port
 
 
+def test_a_command_runs_in_an_environment_of_a_release_or_a_wheel() -> None:
+    found = start(f"{COMMAND}:with=tiny-server==1.0:find_links=./wheels:python=3.13")
+    assert (found.package, found.packages) == ("tiny-server", ("tiny-server==1.0",))
+    assert (start(COMMAND).packages, start(COMMAND).restarts) == ((), True)
+    assert not start(f"{COMMAND}:restarts=off").restarts
+
+
 def test_a_named_server_runs_in_an_environment_of_its_version(tmp_path: Path) -> None:
     here, there = (start(f"serve:transformers{each}:model={tmp_path}") for each in ("", "==5.23.0"))
     assert here.packages == ()
@@ -82,6 +89,9 @@ def test_a_named_server_runs_in_an_environment_of_its_version(tmp_path: Path) ->
         ("serve:command=run:model=m", "E_CONTESTANT"),  # where it listens
         (f"{COMMAND}:args=--fast", "E_CONTESTANT"),
         (f"{COMMAND}:python=3.13", "E_CONTESTANT"),
+        (f"{COMMAND}:find_links=./wheels", "E_CONTESTANT"),
+        (f"{COMMAND}:with=tiny-server", "E_CONTESTANT"),
+        (f"{COMMAND}:restarts=never", "E_CONTESTANT"),
         ("serve:command=run {port} 'x:model=m", "E_CONTESTANT"),
         (f"{COMMAND}:url=http://127.0.0.1/{{port}}:model=m", "E_CONTESTANT"),
         (f"{COMMAND}:url=http://192.0.2.1:{{port}}/v1", "E_REMOTE"),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from command_line import fairlap, here, refusal
-from fairlap.machine.programs.processes import thread_states
+from fairlap.machine.programs.processes import lives, thread_states
 from fairlap.request.names import contestant_named
 from fairlap.results.results import Results
 from fairlap.results.row import Row
@@ -69,12 +69,13 @@ def test_two_are_started_raced_and_ended(prompts: Path, pids: Path, cache: Path)
     for row in found.rows:
         assert row.outcome == "finished"
         assert codes(row) <= {"W_BUSY_CLIENT"}
-        assert row.settings["started"] == "by fairlap"
+        assert row.settings["started"] == "by fairlap, again for each block"
         assert 0.01 < row.scenario_figures["server_ready_s"].value < 20
         assert row.energy_per_item_j is not None or row.absent["energy_per_item_j"]
-    assert len(pids_in(pids)) == 2
+        assert row.processes == 6
+    assert len({*pids_in(pids)}) == 2 * 6  # a block is evidence of a process of its own
     assert are_gone(pids_in(pids), 0.0)
-    assert len(logs(cache)) == 2
+    assert len(logs(cache)) == 2 * 6
     assert all("listening" in each for each in logs(cache))
 
 
@@ -82,7 +83,7 @@ def test_each_is_stopped_while_others_have_their_turn(
     prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [tmp_path / name for name in "ab"]
-    names = [planted("--fault", "child", "--pids", file) for file in files]
+    names = [planted("--fault", "child", "--pids", file, more=":restarts=off") for file in files]
     seen: list[tuple[str, str]] = []
     load = Contestant.load
 
@@ -96,11 +97,40 @@ def test_each_is_stopped_while_others_have_their_turn(
     monkeypatch.setattr(Contestant, "load", noted)
     monkeypatch.setattr(Contestant, "wake", lambda self, _asked: woken.append(self.server.name))
     found = raced_by_name(prompts, *names, **HOW, blocks=2)
+    assert {row.settings["started"] for row in found.rows} == {"by fairlap, once"}
+    assert {len(pids_in(file)) for file in files} == {2}  # itself and its child, in both blocks
     assert sorted(woken) == sorted([*names, *names])  # before each turn
     assert [row.outcome for row in found.rows] == ["finished"] * 2
     assert len(seen) == 2 * 2 * 2
     assert {states for whose, states in seen if whose == "other"} == {"T"}
     assert all("T" not in states for whose, states in seen if whose == "own")
+
+
+def test_no_other_process_is_left_while_one_that_is_started_again_has_its_turn(
+    prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / name for name in "ab"]
+    names = [planted("--fault", "child", "--pids", file) for file in files]
+    running: list[tuple[str, int, int]] = []
+    load = Contestant.load
+
+    def noted(self: Contestant, *asked: Any, **how: Any) -> Any:
+        own, other = (sum(map(lives, pids_in(files[place]))) for place in (0, 1))
+        running.append((self.server.name, *((own, other) if self.server.name == names[0] else (other, own))))
+        return load(self, *asked, **how)
+
+    monkeypatch.setattr(Contestant, "load", noted)
+    raced_by_name(prompts, *names, **HOW, blocks=3)
+    assert {own for _, own, _ in running} == {2}
+    assert {other for _, _, other in running[2:]} == {0}  # in the first block, it is stopped until its first turn
+
+
+def test_one_that_cannot_be_started_again_fails_and_the_other_goes_on(prompts: Path, tmp_path: Path) -> None:
+    honest, once = planted(), planted("--fault", "once", "--pids", tmp_path / "once")
+    found = raced_by_name(prompts, once, honest, **HOW, blocks=3)
+    assert row_of(found, once).code == "E_SERVER_START"
+    assert [each.outcome for each in found.run.processes if each.contestant == once] == ["finished", "failed", "failed"]
+    assert row_of(found, honest).processes_finished == 3
 
 
 def test_an_answer_that_does_not_count_comes_before_those_of_a_turn(
@@ -310,7 +340,7 @@ def test_a_self_test_starts_it_under_each_name(prompts: Path, pids: Path, tmp_pa
     done = here("self-test", prompts, "--on", planted("--pids", pids), *options, "-o", tmp_path / "self.json")
     [verdict] = json.loads((tmp_path / "self.json").read_text())["verdicts"]
     assert verdict["blocks"] == 6, done.stderr
-    assert len(set(pids_in(pids))) == 2
+    assert len(set(pids_in(pids))) == 2 * 6
     assert are_gone(pids_in(pids), 0.0)
 
 

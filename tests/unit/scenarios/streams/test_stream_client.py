@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 import ssl
-import subprocess
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import certificate_of
 from fairlap.request.names import contestant_named
 from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.clients.client import Certificates, StreamClient
@@ -116,15 +116,7 @@ def test_a_credential_reaches_its_server_and_is_hidden_in_what_the_server_repeat
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make one for 127.0.0.1 that no system trusts, with its key in the same file."""
-    path = tmp_path_factory.mktemp("tls") / "server.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=here", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-    try:
-        subprocess.run([*command, *names, "-keyout", path, "-out", f"{path}.crt"], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("needs openssl, which makes the certificate")
-    path.write_bytes(path.read_bytes() + Path(f"{path}.crt").read_bytes())
-    return path
+    return certificate_of(tmp_path_factory.mktemp("tls"), "IP:127.0.0.1")
 
 
 def test_a_certificate_is_verified_unless_it_is_asked_not_to(certificate: Path) -> None:

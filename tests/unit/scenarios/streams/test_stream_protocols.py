@@ -12,7 +12,7 @@ from fairlap.request.names import Contestants, contestant_named
 from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.asked import streams_asked
 from fairlap.scenarios.streams.clients.client import Certificates
-from fairlap.scenarios.streams.clients.function_client import client_for
+from fairlap.scenarios.streams.clients.client_of_server import client_for
 from fairlap.scenarios.streams.equal_work.examination import examine
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.protocols.contract import Fields

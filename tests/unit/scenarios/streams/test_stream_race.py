@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,8 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import fairlap, invoke
+from fairlap.scenarios.streams.issue import serve
+from grpc_stream_server import GrpcStreamingServer
 from published_schemas import checked
-from stream_races import TOKENS, codes, counts_of, file_of_prompts, raced, row_of, shown_by, without_client_floor
+from stream_races import (
+    TOKENS,
+    codes,
+    counts_of,
+    file_of_prompts,
+    raced,
+    raced_by_name,
+    row_of,
+    shown_by,
+    without_client_floor,
+)
 from stream_server import StreamingServer
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
@@ -82,6 +96,38 @@ def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
     assert codes(row_of(found, other)) >= {"E_DROPPED_REQUESTS"}
     assert found.rows[0].contestant.startswith(honest.at())
     assert found.rows[0].outcome == "finished"
+
+
+@pytest.mark.parametrize("kind", [StreamingServer, GrpcStreamingServer])
+def test_a_restart_in_the_middle_of_a_load_is_counted_and_named(kind: Any, prompts: Path) -> None:
+    with kind(first_ms=1.0) as first:
+        port = first.port
+    started = threading.Event()
+
+    def noted(*asked: Any, **how: Any) -> Any:
+        started.set()
+        return serve(*asked, **how)
+
+    def restart(first: Any) -> None:
+        assert started.wait(30)
+        time.sleep(0.3)
+        first.__exit__(None, None, None)
+        time.sleep(0.3)
+        second.__enter__()
+
+    server, second = kind(port=port, first_ms=1.0), kind(port=port, first_ms=1.0)
+    with pytest.MonkeyPatch.context() as patch, server:
+        patch.setattr("fairlap.scenarios.streams.contestant.serve", noted)
+        restarting = threading.Thread(target=restart, args=(server,))
+        restarting.start()
+        found = raced_by_name(prompts, server.at(":timeout=2s"), rate=40.0, trial=1.5, workers=4)
+        restarting.join()
+    second.__exit__(None, None, None)
+    counts = counts_of(found, server)
+    assert counts.outages == 1
+    assert counts.failed["E_SERVER"] > 1
+    assert counts.answered > 20
+    assert "W_SERVER_AWAY" in codes(row_of(found, server))
 
 
 def test_a_few_requests_that_fail_are_a_warning(prompts: Path, servers: ExitStack) -> None:
@@ -172,21 +218,28 @@ def test_a_percentile_of_too_few_requests_is_absent_with_the_reason(prompts: Pat
 
 def test_the_same_requests_reach_every_server(prompts: Path, servers: ExitStack) -> None:
     both = [servers.enter_context(StreamingServer()) for _ in range(2)]
-    raced(prompts, *both, blocks=2)
-    loaded = [sorted(body["prompt"] for _, _, body in server.requests[-2 * 20 :]) for server in both]
+    found = raced(prompts, *both, blocks=2)
+    [count] = {counts_of(found, server).requests for server in both}
+    loaded = [sorted(body["prompt"] for _, _, body in server.requests[-count:]) for server in both]
     assert loaded[0] == loaded[1]
-    assert len({prompt.partition(" ")[0] for prompt in loaded[0]}) == 2 * 20  # none begins as another
+    assert len({prompt.partition(" ")[0] for prompt in loaded[0]}) == count  # none begins as another
 
 
 @pytest.mark.slow
 def test_the_largest_rate_of_a_server_of_known_speed_is_found(prompts: Path, servers: ExitStack) -> None:
     """One slot of 10 ms serves less than 100 a second."""
     slot = servers.enter_context(StreamingServer(each_ms=10 / (TOKENS - 1), slots=1))
-    found = raced(prompts, slot, rate=None, first_token=0.3, per_token=0.1, trial=0.5, workers=20)
+    found = raced(prompts, slot, rate=None, first_token=0.3, per_token=0.1, trial=0.5, workers=20, users=999, think=2.0)
     row = row_of(found, slot)
     assert row.judged is not None
     assert row.largest_rate_per_s == row.judged
     assert 30 < row.judged.value < 100
+    [stamps] = [each.requests for each in shown_by(found, slot)]
+    answers_s = np.subtract(np.array(stamps.last_ns, float), np.array(stamps.from_ns, float)) / 1e9
+    assert row.users_per_instance is not None
+    assert row.users_per_instance.value == pytest.approx(row.judged.value * (2.0 + np.nanmean(answers_s)))
+    assert row.instances is not None
+    assert row.instances.value == np.ceil(999 / row.users_per_instance.value)
     assert row.scenario_figures["good_share"].value >= 0.99
 
 

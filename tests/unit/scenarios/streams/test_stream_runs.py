@@ -45,13 +45,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
     with (
         pytest.MonkeyPatch.context() as patch,
         StreamingServer(key=SECRET) as fast,
-        StreamingServer(first_ms=12.0) as slow,
+        StreamingServer(first_ms=40.0) as slow,
     ):
         patch.setenv("KEY_OF_SERVER", SECRET)
         without_client_floor(patch)
         patch.setenv("FAIRLAP_STORE", str(store))
         found = Stored(folder, store, prompts, (fast, slow), {}, {})
-        options = ("--tokens", TOKENS, "--concurrency", 2, "--trial", "20ms", "--quiet")
+        options = ("--tokens", TOKENS, "--concurrency", 2, "--trial", "100ms", "--quiet")
         load = ("load", prompts, "--on", ",".join(found.names), *options)
         first = here(*load, "--blocks", 6, "--json", "-o", file, "--seed", 1)
         assert first.returncode == 0, first.stderr

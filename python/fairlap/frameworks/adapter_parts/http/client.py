@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, as_float32
+from fairlap.frameworks.adapter_parts.grpc.open_inference import GrpcConnection, OpenInferenceByGrpc
 from fairlap.frameworks.adapter_parts.http.connection import KeptConnection
 from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions
 from fairlap.frameworks.adapter_parts.http.open_inference import OpenInference
@@ -16,6 +17,7 @@ from fairlap.frameworks.adapter_parts.http.plain_json import PlainJson
 from fairlap.frameworks.adapter_parts.http.served_model import ServedModel, matching_names, own_names
 from fairlap.frameworks.adapter_parts.http.tensor_messages import BadTensors
 from fairlap.frameworks.adapter_parts.http.tensorflow_serving import TensorFlowServing
+from fairlap.frameworks.contract import Unsupported
 from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
@@ -47,12 +49,20 @@ class HttpClient:
     """
 
     def __init__(self, address: ServerAddress, options: HttpOptions, spec: Spec, batch: int) -> None:
-        self._connection = connection = KeptConnection(address, options.timeout_s)
-        self.protocol: ServerProtocol = (
-            OpenInference.at(connection, options)
-            or TensorFlowServing.at(connection, options)
-            or PlainJson(connection, options)
-        )
+        self._connection: KeptConnection | GrpcConnection
+        self.protocol: ServerProtocol
+        if address.is_by_grpc:
+            self._connection = by_grpc = GrpcConnection(address, options.timeout_s)
+            self.protocol = OpenInferenceByGrpc(by_grpc, options.model, options)
+        elif options.model:
+            raise Unsupported("model= is of servers by grpc; by http the model is part of the address")
+        else:
+            self._connection = connection = KeptConnection(address, options.timeout_s)
+            self.protocol = (
+                OpenInference.at(connection, options)
+                or TensorFlowServing.at(connection, options)
+                or PlainJson(connection, options)
+            )
         served = self.protocol.model()
         self.has_metadata = served is not None
         self._names = own_names(spec) if served is None else matching_names(spec, batch, served)

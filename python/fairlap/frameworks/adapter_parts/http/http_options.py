@@ -1,4 +1,4 @@
-"""How a contestant is called over HTTP: ``tensors=json``, ``timeout=5s``."""
+"""How a server is called: ``tensors=json``, ``timeout=5s``, and by gRPC ``model=NAME``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairlap.errors import InvalidRequest
 from fairlap.request.units import Seconds
 
-TENSORS, TIMEOUT = "tensors", "timeout"
+TENSORS, TIMEOUT, MODEL = "tensors", "timeout", "model"
 BINARY, JSON = "binary", "json"
 _TIMEOUT_S = 60.0
 
@@ -17,6 +17,7 @@ _TIMEOUT_S = 60.0
 class HttpOptions:
     tensors: str = ""  # binary or json; empty for binary where the server offers it
     timeout_s: float = _TIMEOUT_S  # of a call
+    model: str = ""  # by gRPC; by HTTP it is part of the address
 
 
 def http_options_in(options: Mapping[str, str]) -> HttpOptions:
@@ -24,7 +25,7 @@ def http_options_in(options: Mapping[str, str]) -> HttpOptions:
     tensors = options.get(TENSORS, "")
     if tensors not in ("", BINARY, JSON):
         raise InvalidRequest(f"{TENSORS} must be {BINARY} or {JSON} (got {tensors})")
-    return HttpOptions(tensors, float(Seconds(options.get(TIMEOUT, str(_TIMEOUT_S)))))
+    return HttpOptions(tensors, float(Seconds(options.get(TIMEOUT, str(_TIMEOUT_S)))), options.get(MODEL, ""))
 
 
 def without_http_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -33,7 +33,7 @@ DATATYPES = {
     "FP32": "float32",
     "FP64": "float64",
 }
-_NAMES = {dtype: name for name, dtype in DATATYPES.items()}
+NAMES = {dtype: name for name, dtype in DATATYPES.items()}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -45,7 +45,7 @@ def message_of(place: str, arrays: Arrays, more: Mapping[str, Any], *, binary: b
     """Encode the body and its headers; ``place`` is "inputs" or "outputs", and the arrays are C-contiguous."""
     entries: list[dict[str, Any]] = []
     for name, array in arrays.items():
-        entry: dict[str, Any] = {"name": name, "shape": array.shape, "datatype": _NAMES[array.dtype.name]}
+        entry: dict[str, Any] = {"name": name, "shape": array.shape, "datatype": NAMES[array.dtype.name]}
         if binary:
             entry["parameters"] = {"binary_data_size": array.nbytes}
         else:

@@ -154,6 +154,19 @@ class Library(PythonControl):
         moved = (old * momentum + new * (1 - momentum) for old, new in ((mean, of_batch), (variance, spread)))
         return normalised, *moved
 
+    def group_norm(self, image: Any, scale: Any, shift: Any, groups: int, epsilon: float) -> Any:
+        """Scale and shift are per channel."""
+        sizes, rank = tuple(image.shape), len(image.shape) - 2
+        if self.channels_last:
+            grouped = self.reshape(image, (sizes[0], -1, groups, sizes[-1] // groups))
+        else:
+            grouped = self.reshape(image, (sizes[0], groups, sizes[1] // groups, -1))
+        axes = (1, 3) if self.channels_last else (2, 3)
+        centred = grouped - self.reduce("mean", grouped, axes, True)
+        variance = self.reduce("mean", centred * centred, axes, True)
+        standard = self.reshape(centred / self.apply("Sqrt", variance + epsilon), sizes)
+        return standard * self.per_channel(scale, rank) + self.per_channel(shift, rank)
+
     def attention(self, query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
         """Of stacks of matrices (..., tokens, size). The mask is added to the scores."""
         rank = len(key.shape)
@@ -170,6 +183,10 @@ class Library(PythonControl):
     def linear(self, value: Any, weight: Any, bias: Any, turned: bool) -> Any:
         product = self.matmul(value, self.transpose(weight, (1, 0)) if turned else weight)
         return product if bias is None else product + bias
+
+    def scatter_rows(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
+        """Write or add rows of a matrix; ``scatter`` does so with elements of a vector."""
+        return self.scatter(value, places, updates, reduction)
 
     def take_flat(self, value: Any, places: Any) -> Any:
         """Elements by their places in the flat array; in the shape of the places."""
@@ -210,6 +227,10 @@ class Library(PythonControl):
             parts.append(value[tuple(kept)])
             start += size
         return parts
+
+    def lstm(self, x: Any, by_input: Any, by_state: Any, bias: Any, start: Any, start_cell: Any) -> Any:
+        """Compute ONNX's LSTM of usual activations; None where the library has none of its own."""
+        return None
 
     def scan(self, step: Callable[..., Any], state: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
         """Compute ``state = step(state, row)`` for every row, and return the states after each of them."""
@@ -263,6 +284,9 @@ class Library(PythonControl):
         raise NotImplementedError
 
     def reduce(self, kind: str, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+        raise NotImplementedError
+
+    def scatter(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
         raise NotImplementedError
 
     def arange(self, size: int) -> Any:

@@ -184,7 +184,8 @@ class NumPyLibrary(ArrayModule):
         for place in kernel_positions(kernel):
             part = _shifted(padded, place, sizes, strides, dilations)
             result = part if result is None else join(result, part)
-        return np.asarray(result)
+        pooled: Array = result
+        return pooled
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:

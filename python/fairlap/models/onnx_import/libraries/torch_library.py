@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.torch_gates import GatesOfLstm
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 _SCATTERS = {"mul": "prod", "max": "amax", "min": "amin"}
@@ -22,6 +23,7 @@ class TorchLibrary(Library):
 
         self.torch, self.functional, self.device = torch, functional, device
         self.unsigned = (torch.uint16, torch.uint32, torch.uint64)
+        self._gates = GatesOfLstm(torch)
         super().__init__(torch, functional)
         for name, function in self.functions.items():
             if name in _OF_INTEGERS:
@@ -119,7 +121,8 @@ class TorchLibrary(Library):
         return value.index_select(axis, self.torch.tensor(places, device=value.device))
 
     def take_rows(self, value: Any, places: Any) -> Any:
-        return value[places.long()]
+        places = places.long()
+        return value.index_select(0, places) if len(places.shape) == 1 else value[places]
 
     def scatter(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
         if reduction == "none":
@@ -127,6 +130,11 @@ class TorchLibrary(Library):
         if reduction == "add":
             return value.scatter_add(0, places, updates)
         return value.scatter_reduce(0, places, updates, _SCATTERS[reduction])
+
+    def scatter_rows(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
+        if reduction == "add":
+            return value.index_add(0, places, updates)
+        return self.scatter(value, places[:, None].expand(updates.shape), updates, reduction)
 
     def matmul(self, left: Any, right: Any) -> Any:
         return _widening(self, self.torch.matmul, left, right)
@@ -160,6 +168,20 @@ class TorchLibrary(Library):
 
     def batch_norm(self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
         return self.functional.batch_norm(image, mean, variance, scale, shift, training=False, eps=epsilon)
+
+    def lstm(self, x: Any, by_input: Any, by_state: Any, bias: Any, start: Any, start_cell: Any) -> Any:
+        directions, size = by_state.shape[0], by_state.shape[2]
+        parts = self._gates.of(by_input, by_state, bias)
+        zeros = x.new_zeros((directions, x.shape[1], size))
+        starts = (zeros if start is None else start, zeros if start_cell is None else start_cell)
+        states, last, last_cell = self.torch.lstm(
+            x, starts, parts, bias is not None, 1, 0.0, False, directions == 2, False
+        )
+        by_direction = states.reshape(*x.shape[:2], directions, size).permute(0, 2, 1, 3)
+        return by_direction, last, last_cell
+
+    def group_norm(self, image: Any, scale: Any, shift: Any, groups: int, epsilon: float) -> Any:
+        return self.functional.group_norm(image, groups, scale, shift, epsilon)
 
     def batch_norm_of_batch(
         self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float

@@ -51,11 +51,13 @@ def scatter_elements(
 @operator("ScatterND")
 def scatter_nd(library: Any, value: Any, places: Any, updates: Any, *, reduction: str = "none") -> Any:
     depth = places.shape[-1]
-    inner = math.prod(value.shape[depth:])
     columns = [places[..., at] for at in range(depth)]
-    flat = library.reshape(_linear(library, columns, value.shape[:depth]), (-1, 1)) * inner
-    flat = library.reshape(flat + library.reshape(library.arange(inner), (1, -1)), (-1,))
-    return _scatter(library, value, flat, updates, reduction)
+    flat = library.reshape(_linear(library, columns, value.shape[:depth]), (-1,))
+    if depth == len(value.shape):
+        return _scatter(library, value, flat, updates, reduction)
+    inner = math.prod(value.shape[depth:])
+    rows, new = library.reshape(value, (-1, inner)), library.reshape(updates, (-1, inner))
+    return library.reshape(library.scatter_rows(rows, flat, new, reduction), tuple(value.shape))
 
 
 def _scatter(library: Any, value: Any, flat: Any, updates: Any, reduction: str) -> Any:

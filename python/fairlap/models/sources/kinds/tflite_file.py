@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, cause_of, described
+from fairlap.models.arrays import Arrays
+from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.given_data.reading import inputs_of
@@ -21,13 +24,14 @@ from fairlap.models.sources.given_data.sets import Sets
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import input_sets
 from fairlap.models.sources.kinds.onnx_file import implementation_of_graph, opened_graph
-from fairlap.models.sources.litert_files.kernels import Kernels
-from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model, why_other_answers
-from fairlap.models.sources.litert_files.operation import Untranslated
+from fairlap.models.sources.litert_files.agreement import distances, require_agreement, why_other_answers
+from fairlap.models.sources.litert_files.kernels import Kernels, kernels_for
+from fairlap.models.sources.litert_files.onnx_graph import Untranslated
+from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.proof import outputs_of
-from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
+from fairlap.models.sources.sizes import Bounds, bound_shapes, fill_of, given_shapes, require_known_ranges, rows
 from fairlap.models.spec import Tensor
 from fairlap.request.fields.source import Source
 
@@ -65,7 +69,7 @@ class TfliteFile(SourceKind):
     def open(cls, source: Source, folder: Path) -> Opened:
         graph = _read(source)
         wide = graph.expanded()
-        wide.require_float32()
+        wide.require_known_types()
         names = list(graph.inputs)
         require_known_ranges(names, source)
         given = inputs_of(source)
@@ -79,7 +83,7 @@ class TfliteFile(SourceKind):
         native = f"native, {_WIDENED}" if own_types else "native"
         dtypes = {name: graph.dtype(tensor) for name, tensor in graph.inputs.items()}
         tensors = [
-            Tensor(name, shapes[name], fill_of(name, dtypes[name], rows(wide.rows_of(name)), source), dtypes[name])
+            Tensor(name, shapes[name], fill_of(name, dtypes[name], _bounds(wide, name), source), dtypes[name])
             for name in names
         ]
         kernels = Kernels(wide, dtypes)
@@ -93,12 +97,13 @@ class TfliteFile(SourceKind):
             reference=f"no float64 reference: compared with {kernels.how}",
             notices=(Notice("W_FILE_PRECISION", _HOLDS_FLOAT16),) if own_types else (),
         )
-        found = _with_reference(found, wide, kernels, given, source, folder)
+        add = _with_reference_in_steps if wide.is_quantized else _with_reference
+        found = add(found, wide, kernels, given, source, folder)
         natives = {
             "litert": Route(native, precisions=("fp32",)),
-            "openvino": _openvino(native, file, graph, shapes),
+            "openvino": msgspec.structs.replace(_openvino(native, file, graph, shapes), precisions=found.precisions),
         }
-        return replace(found, routes={**found.routes, **natives}, own_types=own_types)
+        return replace(found, routes={**found.routes, **natives}, own_types=(*own_types, *found.own_types))
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
@@ -124,6 +129,62 @@ def _read(source: Source) -> TfliteGraph:
         raise SourceError(f"{source.text} is damaged: {described(error)}") from None
 
 
+def _bounds(graph: TfliteGraph, name: str) -> Bounds | None:
+    """Of whole numbers that index a table, or that are in steps: all of their type."""
+    if (found := rows(graph.rows_of(name))) is None and graph.is_in_steps(graph.inputs[name]):
+        limits = np.iinfo(graph.dtype(graph.inputs[name]))
+        return Bounds(int(limits.min), int(limits.max) + 1)
+    return found
+
+
+def _with_reference_in_steps(
+    found: Opened, graph: TfliteGraph, kernels: Kernels, given: Sets, source: Source, folder: Path
+) -> Opened:
+    """Take the same graph in ONNX, each operator of which must agree with LiteRT's own, or refuse the file.
+
+    LiteRT's own answers are among the right ones: its kernels round in fixed-point numbers.
+    """
+    try:
+        model = onnx_model(graph)
+        sample = input_sets(found.inputs, given, None, {"inputs": 0})["inputs"]
+        own, agreement = _agreeing_kernels(graph, kernels, sample, folder)
+        translated = opened_graph(model, source, folder, Route(_CONVERTED), list(model.graph.input))
+        _require_double(translated)
+    except ModuleNotFoundError as error:
+        raise SourceError(f"a quantized LiteRT file is read with the package {error.name}; install it") from None
+    except (Untranslated, OperatorsUnsupported) as error:
+        raise SourceError(f"{source.text} is quantized, and its answers cannot be checked: {error}") from None
+    right = translated.right_answers
+    if right is not None:
+        right = replace(right, rounded=(*right.rounded, own.with_own_weights))
+    reference = f"{_EXACT}, and with {own.how} {agreement}"
+    return replace(_translated(found, translated, reference), right_answers=right)
+
+
+def _agreeing_kernels(graph: TfliteGraph, kernels: Kernels, sample: Arrays, folder: Path) -> tuple[Kernels, str]:
+    """Find LiteRT's kernels that the graph in ONNX agrees with: some reference kernels in steps are wrong."""
+    first: Untranslated | None = None
+    for name in kernels_for(graph):
+        own = Kernels(graph, kernels.dtypes, name)
+        try:
+            return own, require_agreement(distances(graph, own.inside(sample), folder))
+        except Untranslated as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _translated(found: Opened, translated: Opened, reference: str) -> Opened:
+    return replace(
+        translated,
+        inputs=found.inputs,
+        output_types=found.output_types,
+        routes={name: _renamed(route) for name, route in translated.routes.items()},
+        reference=reference,
+        notices=(*translated.notices, *found.notices),
+    )
+
+
 def _with_reference(
     found: Opened, graph: TfliteGraph, kernels: Kernels, given: Sets, source: Source, folder: Path
 ) -> Opened:
@@ -131,8 +192,7 @@ def _with_reference(
     try:
         model = onnx_model(graph)
         translated = opened_graph(model, source, folder, Route(_CONVERTED), list(model.graph.input))
-        if any(notice.code == _NO_DOUBLE for notice in translated.notices):
-            raise Untranslated(f"its translation has {translated.reference}")
+        _require_double(translated)
         sample = input_sets(found.inputs, given, None, {"inputs": 0})["inputs"]
         own = outputs_of(kernels, found.weights, sample)
         if why := why_other_answers(outputs_of(translated.forward, translated.weights, sample), own, _AGREES):
@@ -141,15 +201,12 @@ def _with_reference(
         return _without_reference(found, f"the conversion needs the package {error.name}; install it")
     except (Untranslated, FairlapError) as error:
         return _without_reference(found, str(error))
-    routes = {name: _renamed(route) for name, route in translated.routes.items()}
-    return replace(
-        translated,
-        inputs=found.inputs,
-        output_types=found.output_types,
-        routes=routes,
-        reference=f"{_EXACT}, which agrees with {kernels.how}",
-        notices=(*translated.notices, *found.notices),
-    )
+    return _translated(found, translated, f"{_EXACT}, which agrees with {kernels.how}")
+
+
+def _require_double(translated: Opened) -> None:
+    if any(notice.code == _NO_DOUBLE for notice in translated.notices):
+        raise Untranslated(f"its translation has {translated.reference}")
 
 
 def _without_reference(found: Opened, why: str) -> Opened:

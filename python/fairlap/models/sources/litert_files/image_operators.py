@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlap.models.sources.litert_files.dynamic_steps import in_dynamic_steps
+from fairlap.models.sources.litert_files.onnx_graph import Untranslated
 from fairlap.models.sources.litert_files.operation import (
     Operation,
     Translation,
-    Untranslated,
     activated,
-    bias_of,
+    product_steps,
     whole_numbers,
 )
 
@@ -20,12 +21,20 @@ _POOLS = {"MAX_POOL_2D": "MaxPool", "AVERAGE_POOL_2D": "AveragePool"}
 _BLOCKS = {"DEPTH_TO_SPACE": "DepthToSpace", "SPACE_TO_DEPTH": "SpaceToDepth"}
 
 
-def _in_channels_first(op: Operation, kind: str, place: int, *others: str, **attributes: Any) -> str:
-    """Apply an operator of ONNX to the image that is given at this place."""
+def _require_image(op: Operation, place: int) -> None:
     if len(op.shape(place)) != 4:
         raise Untranslated(f"{op.kind} of {len(op.shape(place))} axes")
-    image = op.node("Transpose", [op.given(place)], perm=_TO_CHANNELS_FIRST)
-    return op.node("Transpose", [op.node(kind, [image, *others], **attributes)], perm=_TO_CHANNELS_LAST)
+
+
+def _in_channels_first(op: Operation, kind: str, place: int, *others: str, **attributes: Any) -> str:
+    """Apply an operator of ONNX to the image that is given at this place."""
+    _require_image(op, place)
+    return _applied(op, kind, op.given(place, _TO_CHANNELS_FIRST), *others, **attributes)
+
+
+def _applied(op: Operation, kind: str, image: str, *others: str, **attributes: Any) -> str:
+    found = activated(op, op.node(kind, [image, *others], **attributes))
+    return op.moved_result(found, _TO_CHANNELS_LAST)
 
 
 def _pads(op: Operation, sizes: Sequence[int], results: Sequence[int], windows: Sequence[int]) -> list[int]:
@@ -50,19 +59,21 @@ def _convolution(op: Operation) -> str:
     dilations = [int(op.options.dilationHFactor), int(op.options.dilationWFactor)]
     windows = [(size - 1) * step + 1 for size, step in zip(sizes, dilations, strict=True)]
     channels = op.shape(0)[-1]
-    found = _in_channels_first(
+    _require_image(op, 0)
+    hybrid = op.steps(0) is None and op.is_in_steps(1)
+    image = op.given(0, _TO_CHANNELS_FIRST)
+    return _applied(
         op,
         "Conv",
-        0,
-        op.hold(kernel.transpose((3, 0, 1, 2) if by_channel else (0, 3, 1, 2)), 1),
-        *bias_of(op, 2),
+        in_dynamic_steps(op, image, 4) if hybrid else image,
+        op.given(1, (3, 0, 1, 2) if by_channel else (0, 3, 1, 2)),
+        *op.bias(2, product_steps(op)),
         group=channels if by_channel else channels // int(kernel.shape[-1]),
         kernel_shape=sizes,
         strides=_strides(op),
         dilations=dilations,
         pads=_pads(op, op.shape(0)[1:3], op.result_shape[1:3], windows),
     )
-    return activated(op, found)
 
 
 def _transposed_convolution(op: Operation) -> str:
@@ -71,25 +82,23 @@ def _transposed_convolution(op: Operation) -> str:
     windows = [int(size) for size in kernel.shape[1:3]]
     sizes, results, strides = op.shape(2)[1:3], op.result_shape[1:3], _strides(op)
     reached = [(size - 1) * stride + window for size, stride, window in zip(sizes, strides, windows, strict=True)]
-    found = _in_channels_first(
+    return _in_channels_first(
         op,
         "ConvTranspose",
         2,
-        op.hold(kernel.transpose(3, 0, 1, 2), 1),
-        *bias_of(op, 3),
+        op.given(1, (3, 0, 1, 2)),
+        *op.bias(3, product_steps(op, 2)),
         kernel_shape=windows,
         strides=strides,
         pads=_pads(op, results, sizes, windows),
         output_padding=[max(result - own, 0) for result, own in zip(results, reached, strict=True)],
     )
-    return activated(op, found)
 
 
 def _pool(op: Operation) -> str:
     windows = [int(op.options.filterHeight), int(op.options.filterWidth)]
     pads = _pads(op, op.shape(0)[1:3], op.result_shape[1:3], windows)
-    found = _in_channels_first(op, _POOLS[op.kind], 0, kernel_shape=windows, strides=_strides(op), pads=pads)
-    return activated(op, found)
+    return _in_channels_first(op, _POOLS[op.kind], 0, kernel_shape=windows, strides=_strides(op), pads=pads)
 
 
 def _resized(op: Operation) -> str:

@@ -5,83 +5,135 @@ What a file computes is what LiteRT makes of it, so a translation counts only wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fairlap.models.arrays import Arrays
 from fairlap.models.sources.litert_files.kernels import interpreter_of
-from fairlap.models.sources.litert_files.operation import OnnxGraph, Operation, Untranslated
+from fairlap.models.sources.litert_files.list_updates import with_list_updates
+from fairlap.models.sources.litert_files.onnx_graph import OnnxGraph, Untranslated
+from fairlap.models.sources.litert_files.operation import Operation
 from fairlap.models.sources.litert_files.operators import READS, TRANSLATIONS
+from fairlap.models.sources.litert_files.part import Operator, Part
+from fairlap.models.sources.litert_files.step_rules import keeps_steps
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 
-_OPSET, _IR_VERSION = 17, 9
+_OPSET, _OPSET_OF_INT16, _IR_VERSION = 20, 21, 10  # in 21, ONNX Runtime 1.32 moves steps to results of another type
 _MOST_NAMED = 3
+
+Kind = tuple[str, tuple[int, ...]]  # a type and a shape
 
 
 def onnx_model(graph: TfliteGraph) -> Any:
-    """Translate a graph whose sizes are bound and whose weights are in float32; raise Untranslated with the reason."""
-    from onnx import helper, numpy_helper
-
-    if graph.has_several_parts:
-        raise Untranslated("a file with graphs inside of its graph has no translation to ONNX")
-    needed = _needed(graph)
-    if missing := sorted({kind for kind, *_ in needed} - set(TRANSLATIONS)):
-        named = ", ".join(missing[:_MOST_NAMED]) + " and others" * (len(missing) > _MOST_NAMED)
-        raise Untranslated(f"{named} has no translation to ONNX")
+    """Translate a graph whose sizes are bound and whose weights are dense; raise Untranslated with the reason."""
+    translator, main = Translator(graph), graph.main
     if set(graph.inputs) & set(graph.outputs):
         raise Untranslated("an input and an output have one name")
-    shapes, onnx = _shapes(graph), OnnxGraph()
-    names = {graph.place_of(tensor): name for name, tensor in graph.inputs.items()}
-    for kind, options, inputs, result in needed:
-        translated = Operation(kind, options, inputs, result, graph, shapes, names, onnx)
-        try:
-            names[result] = TRANSLATIONS[kind](translated)
-        except (AttributeError, IndexError, TypeError, ValueError) as error:  # of what LiteRT does not verify
-            raise Untranslated(f"{kind}: {error}") from None
-    for name, tensor in graph.outputs.items():
-        place = graph.place_of(tensor)
-        if place not in names:
-            raise Untranslated(f"nothing computes the output {name}")
+    names = {main.place_of(tensor): name for name, tensor in graph.inputs.items()}
+    places = {name: main.place_of(tensor) for name, tensor in graph.outputs.items()}
+    onnx = OnnxGraph({*graph.inputs, *graph.outputs})
+    translator.translate(main, list(places.values()), names, onnx)
+    for name, place in places.items():
         onnx.node("Identity", [names[place]], [name])
+    inputs = {name: (graph.dtype(tensor), translator.shape(main, tensor)) for name, tensor in graph.inputs.items()}
+    outputs = {name: (graph.dtype(tensor), translator.shape(main, tensor)) for name, tensor in graph.outputs.items()}
+    return model_of(onnx, inputs, outputs)
 
-    def described(tensors: Mapping[str, Any]) -> list[Any]:
-        return [
-            helper.make_tensor_value_info(
-                name,
-                helper.np_dtype_to_tensor_dtype(np.dtype(graph.dtype(tensor))),
-                shapes[graph.place_of(tensor)],
-            )
-            for name, tensor in tensors.items()
-        ]
+
+def model_of(onnx: OnnxGraph, inputs: Mapping[str, Kind], outputs: Mapping[str, Kind]) -> Any:
+    from onnx import helper, numpy_helper
 
     made = helper.make_graph(
         onnx.nodes,
         "from LiteRT",
-        described(graph.inputs),
-        described(graph.outputs),
+        described(inputs),
+        described(outputs),
         [numpy_helper.from_array(array, name) for name, array in onnx.initializers.items()],
     )
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
+    opset = _OPSET_OF_INT16 if onnx.holds("int16") else _OPSET
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=_IR_VERSION)
 
 
-def _needed(graph: TfliteGraph) -> list[tuple[str, Any, tuple[int, ...], int]]:
+class Translator:
+    def __init__(self, graph: TfliteGraph) -> None:
+        self._graph = graph
+        parts = [graph.part(number) for number in range(graph.parts)]
+        kinds = {kind for part in parts for kind in (each.kind for each in needed(part, part.outputs))}
+        if missing := sorted(kinds - set(TRANSLATIONS)):
+            named = ", ".join(missing[:_MOST_NAMED]) + " and others" * (len(missing) > _MOST_NAMED)
+            raise Untranslated(f"{named} has no translation to ONNX")
+        self._shapes = _shapes(graph)
+
+    def shape(self, part: Part, tensor: Any) -> tuple[int, ...]:
+        return self._shapes[part.number][part.place_of(tensor)]
+
+    def kind(self, part: Part, place: int) -> Kind:
+        return part.type_of(place), self._shapes[part.number][place]
+
+    def part(self, number: int) -> Part:
+        return self._graph.part(number)
+
+    def described(self, part: Part, places: Sequence[int], names: Sequence[str]) -> list[Any]:
+        return described({name: self.kind(part, place) for name, place in zip(names, places, strict=True)})
+
+    def translate(self, part: Part, outputs: Sequence[int], names: dict[int, str], onnx: OnnxGraph) -> None:
+        """Add what the outputs depend on to the names, which has those of the inputs."""
+        for operator in needed(part, outputs):
+            found = self.translated(part, operator, names, onnx)
+            names.update(zip(operator.results, found, strict=True))
+        for place in outputs:
+            if place not in names and (held := part.constant(place)) is not None:
+                names[place] = onnx.hold(held, part.name_of(place))
+            elif place not in names:
+                raise Untranslated(f"nothing computes the output {part.name_of(place)}")
+
+    def translated(self, part: Part, operator: Operator, names: Mapping[int, str], onnx: OnnxGraph) -> list[str]:
+        """Write one operator, and name its results."""
+        read = read_by(operator)
+        op = Operation(operator, part, self._shapes[part.number], names, onnx, self, keeps_steps(operator, part, read))
+        try:
+            found = TRANSLATIONS[operator.kind](op)
+        except (AttributeError, IndexError, TypeError, ValueError) as error:  # of what LiteRT does not verify
+            raise Untranslated(f"{operator.kind}: {error}") from None
+        values = [found] if isinstance(found, str) else found
+        return [op.rounded(value, place) for value, place in zip(values, operator.results, strict=True)]
+
+    def placed(self, number: int, given: Sequence[str], onnx: OnnxGraph) -> list[str]:
+        """Write a graph of the file into an ONNX graph, with these names for its inputs, and name its outputs."""
+        part = self.part(number)
+        names = dict(zip(part.inputs, given, strict=True))
+        self.translate(part, part.outputs, names, onnx)
+        return [names[place] for place in part.outputs]
+
+
+def described(values: Mapping[str, Kind]) -> list[Any]:
+    from onnx import helper
+
+    return [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
+        for name, (dtype, shape) in values.items()
+    ]
+
+
+def read_by(operator: Operator) -> list[int]:
+    """Name the places of the tensors whose values it computes with: others are sizes, which are known."""
+    places = READS.get(operator.kind, range(len(operator.inputs)))
+    return [operator.inputs[at] for at in places if at < len(operator.inputs) and operator.inputs[at] >= 0]
+
+
+def needed(part: Part, outputs: Sequence[int]) -> list[Operator]:
     """List the operators that the outputs depend on, in the order in which they run."""
-    wanted = {graph.place_of(tensor) for tensor in graph.outputs.values()}
-    found = []
-    for kind, options, inputs, results in reversed(list(graph.operations())):
-        if not wanted.intersection(results):
-            continue
-        if len(results) != 1:
-            raise Untranslated(f"{kind} has {len(results)} results")
-        wanted.update(inputs[place] for place in READS.get(kind, range(len(inputs))) if place < len(inputs))
-        found.append((kind, options, inputs, results[0]))
+    wanted, found = set(outputs), []
+    for operator in reversed(with_list_updates(part, part.operators())):
+        if wanted.intersection(operator.results):
+            wanted.update(read_by(operator))
+            found.append(operator)
     return found[::-1]
 
 
-def _shapes(graph: TfliteGraph) -> list[tuple[int, ...]]:
-    """Of all tensors, as LiteRT finds them when it runs."""
+def _shapes(graph: TfliteGraph) -> list[list[tuple[int, ...]]]:
+    """Of all tensors of all parts, as LiteRT finds them when it runs."""
     from ai_edge_litert.interpreter import OpResolverType
 
     interpreter = interpreter_of(graph.packed(), OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, keeps_all=True)
@@ -89,18 +141,11 @@ def _shapes(graph: TfliteGraph) -> list[tuple[int, ...]]:
     for each in interpreter.get_input_details():
         interpreter.set_tensor(each["index"], np.zeros(each["shape"], each["dtype"]))
     interpreter.invoke()  # some shapes are computed
-    found: list[tuple[int, ...]] = [()] * (1 + max(each["index"] for each in interpreter.get_tensor_details()))
-    for each in interpreter.get_tensor_details():
-        found[each["index"]] = tuple(int(size) for size in each["shape"])
+    found = []
+    for number in range(graph.parts):
+        details = interpreter.get_tensor_details(number)
+        shapes: list[tuple[int, ...]] = [()] * (1 + max((each["index"] for each in details), default=0))
+        for each in details:
+            shapes[each["index"]] = tuple(int(size) for size in each["shape"])
+        found.append(shapes)
     return found
-
-
-def why_other_answers(translated: Arrays, own: Arrays, agrees: float) -> str:
-    """Why they are not of the same model; empty where they are within a share of the largest number."""
-    for name, array in own.items():
-        if translated[name].shape != array.shape:
-            return f"{name} is {list(translated[name].shape)} in ONNX and {list(array.shape)} in LiteRT"
-        off, largest = np.abs(translated[name] - array).max(initial=0.0), np.abs(array).max(initial=0.0)
-        if not off <= agrees * largest:
-            return f"{name} is off by {off:.1e} in ONNX, and its largest number is {largest:.1e}"
-    return ""

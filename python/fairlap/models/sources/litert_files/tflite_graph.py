@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairlap.models.sources.contract import SourceError, known_dtype
 from fairlap.models.sources.litert_files.expanded_weights import EXPANDING, expanded_weight
+from fairlap.models.sources.litert_files.part import Part, data_of, decoded, kind_of, type_name
+from fairlap.models.sources.litert_files.steps import ACCUMULATED, IN_STEPS
 from fairlap.models.spec import Dtype
 
 _KEEP_VALUES = ("CAST", "RESHAPE", "EXPAND_DIMS", "SQUEEZE")
@@ -24,14 +27,12 @@ class TfliteGraph:
 
         self._schema = schema
         self._model = schema.ModelT.InitFromPackedBuf(content, 0)
-        self._types: dict[int, Any] = {
-            value: name.lower() for name, value in vars(schema.TensorType).items() if not name.startswith("_")
-        }
         self.changed = False
         signature = self._signature()
-        self._main = self._model.subgraphs[signature.subgraphIndex]
-        self.inputs = {_decoded(each.name): self._main.tensors[each.tensorIndex] for each in signature.inputs}
-        self.outputs = {_decoded(each.name): self._main.tensors[each.tensorIndex] for each in signature.outputs}
+        self._number = int(signature.subgraphIndex)
+        self._main = self._model.subgraphs[self._number]
+        self.inputs = {decoded(each.name): self._main.tensors[each.tensorIndex] for each in signature.inputs}
+        self.outputs = {decoded(each.name): self._main.tensors[each.tensorIndex] for each in signature.outputs}
         self._weights = self._float_constants()
 
     def _signature(self) -> Any:
@@ -71,21 +72,34 @@ class TfliteGraph:
                 self.changed = True
 
     def dtype(self, tensor: Any) -> Dtype:
-        return known_dtype(_decoded(tensor.name), self._types[tensor.type])
+        return known_dtype(decoded(tensor.name), self._type(tensor))
 
     @property
     def holds_float16(self) -> bool:
-        return any(self._types[tensor.type] == "float16" for tensor in self._tensors())
+        return any(self._type(tensor) == "float16" for tensor in self._tensors())
 
-    def require_float32(self) -> None:
+    @cached_property
+    def is_quantized(self) -> bool:
+        return any(self.is_in_steps(tensor) for tensor in self._tensors())
+
+    def require_known_types(self) -> None:
+        """Refuse sixteen bits, and steps of types that LiteRT's own kernels alone can read."""
         for tensor in self._tensors():
-            name = self._types[tensor.type]
-            scales = tensor.quantization.scale if tensor.quantization else None
-            if name in ("float16", "bfloat16") or (scales is not None and len(scales)):
+            name = self._type(tensor)
+            if name in ("float16", "bfloat16") or (
+                self._has_scales(tensor) and name not in ("float32", *IN_STEPS, *ACCUMULATED)
+            ):
                 raise SourceError(
-                    f"the model is quantized or in half precision ({_decoded(tensor.name)} is {name}); only models "
-                    "that compute in float32 are raced, with weights in float32 or float16"
+                    f"the model computes in a type that fairlap does not race ({decoded(tensor.name)} is {name}); "
+                    "LiteRT files may have float32, int8, uint8 and int16, with weights in float16 too"
                 )
+
+    def is_in_steps(self, tensor: Any) -> bool:
+        return self._has_scales(tensor) and self._type(tensor) in (*IN_STEPS, *ACCUMULATED)
+
+    def _has_scales(self, tensor: Any) -> bool:
+        scales = tensor.quantization.scale if tensor.quantization else None
+        return scales is not None and len(scales) > 0
 
     def expanded(self) -> TfliteGraph:
         """Copy it with all weights dense and in float32, where some are sparse or in float16; else return itself."""
@@ -103,7 +117,7 @@ class TfliteGraph:
         if self._kind(operator) not in EXPANDING:
             return False
         tensor = graph.tensors[operator.inputs[0]]
-        return self._types[tensor.type] in _FLOATS and self._data(tensor) is not None
+        return self._type(tensor) in _FLOATS and self._data(tensor) is not None
 
     def _expand(self, graph: Any) -> None:
         sources, others = [], []
@@ -112,9 +126,9 @@ class TfliteGraph:
                 others.append(operator)
                 continue
             source, target = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
-            stored = np.frombuffer(bytes(self._data(source)), _FLOATS[self._types[source.type]])
+            stored = np.frombuffer(bytes(self._data(source)), _FLOATS[self._type(source)])
             widened = self._kind(operator) == "DEQUANTIZE"
-            values = expanded_weight(stored, source, _decoded(source.name), widened=widened)
+            values = expanded_weight(stored, source, decoded(source.name), widened=widened)
             buffer = self._schema.BufferT()
             buffer.data = np.frombuffer(values.tobytes(), np.uint8)
             self._model.buffers.append(buffer)
@@ -167,62 +181,38 @@ class TfliteGraph:
         return min(found, default=None)
 
     @property
-    def has_several_parts(self) -> bool:
-        return len(self._model.subgraphs) > 1
+    def main(self) -> Part:
+        return self.part(self._number)
 
-    def operations(self) -> Iterator[tuple[str, Any, tuple[int, ...], tuple[int, ...]]]:
-        """Name each operator, in the order in which they run, with its options and the places of its tensors."""
-        for each in self._main.operators:
-            inputs, outputs = (tuple(map(int, places)) for places in (each.inputs, each.outputs))
-            kind = self._kind(each)
-            if kind == "CUSTOM":
-                kind = f"the custom operator {_decoded(self._model.operatorCodes[each.opcodeIndex].customCode)}"
-            yield kind, each.builtinOptions, inputs, outputs
+    def part(self, number: int) -> Part:
+        return Part(self._schema, self._model, number)
 
-    def place_of(self, tensor: Any) -> int:
-        return next(place for place, each in enumerate(self._main.tensors) if each is tensor)
-
-    def name_of(self, place: int) -> str:
-        return _decoded(self._main.tensors[place].name)
-
-    def type_of(self, place: int) -> str:
-        return str(self._types[self._main.tensors[place].type])
-
-    def constant(self, place: int) -> np.ndarray | None:
-        """Read what the file holds; None of what is computed."""
-        tensor = self._main.tensors[place]
-        if (data := self._data(tensor)) is None:
-            return None
-        shape = () if tensor.shape is None else tuple(int(size) for size in tensor.shape)
-        return np.frombuffer(bytes(data), np.dtype(self.type_of(place))).reshape(shape)
+    @property
+    def parts(self) -> int:
+        return len(self._model.subgraphs)
 
     def _kind(self, operator: Any) -> str:
-        code = self._model.operatorCodes[operator.opcodeIndex]
-        number = max(code.builtinCode, code.deprecatedBuiltinCode)
-        names = vars(self._schema.BuiltinOperator)
-        return next((name for name, value in names.items() if value == number and name[0] != "_"), "")
+        return kind_of(self._schema, self._model, operator)
+
+    def _type(self, tensor: Any) -> str:
+        return type_name(self._schema, tensor.type)
 
     def _tensors(self) -> Iterator[Any]:
         return (tensor for graph in self._model.subgraphs for tensor in graph.tensors)
 
     def _data(self, tensor: Any) -> Any:
-        data = self._model.buffers[tensor.buffer].data
-        return data if data is not None and len(data) else None
+        return data_of(self._model, tensor)
 
     def _float_constants(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
         """Buffers and shapes by the tensors' names, with a number where several have the same."""
         found: dict[str, tuple[Any, tuple[int, ...]]] = {}
         seen: set[int] = set()
         for tensor in self._tensors():
-            if self._types[tensor.type] != "float32" or self._data(tensor) is None or tensor.buffer in seen:
+            if self._type(tensor) != "float32" or self._data(tensor) is None or tensor.buffer in seen:
                 continue
             seen.add(tensor.buffer)
-            name = _decoded(tensor.name)
+            name = decoded(tensor.name)
             name = name if name not in found else f"{name}#{len(found)}"
             shape = () if tensor.shape is None else tuple(int(size) for size in tensor.shape)
             found[name] = (self._model.buffers[tensor.buffer], shape)
         return found
-
-
-def _decoded(name: Any) -> str:
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)

@@ -11,7 +11,7 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.models.modes import MODES
 from fairlap.models.registry import find
-from fairlap.render.charts import roofline, scaling
+from fairlap.render.charts import roofline, scaling, sizes
 from fairlap.render.charts.parts.chart import axis_value
 from fairlap.render.charts.parts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.render.items_by_batch import time_per_item_ns
@@ -63,6 +63,7 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "scaling_projection": scaling.projected,
         "exchanges": scaling.exchanges,
         "roofline": roofline.points,
+        sizes.TABLE: sizes.points,
         "roof_lines": roofline.lines,
         "tolerances": _tolerances,
         "sample_curves": curves_of_samples,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import atexit
 import subprocess
-from collections.abc import Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -22,12 +22,13 @@ from fairlap.launch.original import Original
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.models.reference import reference_answers
 from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.spec import Spec, Tolerance
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan_modules import PlanModule, modules_of
 from fairlap.request.fields.source import Source
 from fairlap.request.fields.stages import Stages
-from fairlap.request.work import Work
 from fairlap.scenarios.file_to_answer.answer_values import (
     AnswerValue,
     ExpectedAnswer,
@@ -52,10 +53,9 @@ class FileReference:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A work, the inputs that its model takes, and where files are exchanged."""
+    """A work with its model, and where files are exchanged."""
 
-    work: Work
-    spec: Spec
+    materials: Materials
     stages: Stages
     passed: tuple[str, ...]
     scratch: ScratchFolder = field(default_factory=ScratchFolder)
@@ -65,41 +65,56 @@ class _Asked:
         return self.scratch.path
 
 
-_Key = tuple[Source, Stages, int, tuple[str, ...], tuple[PlanModule, ...]]
+_Answering = Callable[[Arrays], tuple[Arrays, Mapping[str, Tolerance]]]
+"""Of a model's inputs: its outputs in float64, and what each may be off by."""
+
+_Key = tuple[Path, Source | None, Stages, int, tuple[str, ...], tuple[PlanModule, ...]]
 _found: dict[_Key, list[FileReference]] = {}
 
 
-def references_of(work: Work, spec: Spec, passed: tuple[str, ...]) -> list[FileReference]:
+def references_of(materials: Materials, passed: tuple[str, ...]) -> list[FileReference]:
     """Compute them once in this process, in the order of the files.
 
     Raises InvalidRequest for a function that fails, or that gives another result when it is called again.
     """
-    assert work.source is not None
+    work = materials.work
     assert work.stages is not None
-    key = (work.source, work.stages, work.batch, passed, modules_of((), (work,)))
+    key = (materials.folder, work.source, work.stages, work.batch, passed, modules_of((), (work,)))
     if key not in _found:
-        asked = _Asked(work, spec, work.stages, passed)
+        asked = _Asked(materials, work.stages, passed)
         atexit.register(asked.scratch.remove)
         _found[key] = _references(asked)
     return _found[key]
 
 
 def _references(asked: _Asked) -> list[FileReference]:
-    assert asked.work.source is not None
-    names = asked.stages.names
+    names, spec = asked.stages.names, asked.materials.spec
     _carry_out(asked, "before")
     inputs = [safetensors.read(inputs_file(asked.folder, item)) for item in range(len(names))]
-    with closing(Original(asked.work.source, asked.passed)) as original:
-        answered = [_copied(*original.answers(own)) for own in inputs]
+    with _answering(asked) as answers:
+        answered = [answers(own) for own in inputs]
     for item, (outputs, allowed) in enumerate(answered):
         for number in range(_MOVED + 1):
-            moved = _moved(asked.spec, outputs, allowed, item, number)
+            moved = _moved(spec, outputs, allowed, item, number)
             safetensors.write(outputs_file(asked.folder, item, number), moved)
     if asked.stages.after:
         _carry_out(asked, "after")
     return [
         FileReference(name, inputs[item], *answered[item], _expected(asked, item)) for item, name in enumerate(names)
     ]
+
+
+@contextmanager
+def _answering(asked: _Asked) -> Iterator[_Answering]:
+    """Start the original of a user's model, or take the reference of a built-in one."""
+    materials = asked.materials
+    if (source := materials.work.source) is not None:
+        with closing(Original(source, asked.passed)) as original:
+            yield lambda inputs: _copied(*original.answers(inputs))
+        return
+    work, tolerance = materials.workload("inputs"), materials.spec.tolerance("fp32")
+    allowed = {tensor.name: tolerance for tensor in materials.spec.outputs}
+    yield lambda inputs: (reference_answers(replace(work, inputs=inputs)), allowed)
 
 
 def _copied(outputs: Arrays, allowed: Mapping[str, Tolerance]) -> tuple[Arrays, Mapping[str, Tolerance]]:
@@ -140,7 +155,7 @@ def _answer(asked: _Asked, item: int, number: int) -> AnswerValue | None:
 def _carry_out(asked: _Asked, step: str) -> None:
     order = Order(
         asked.stages,
-        forms_of(asked.spec, asked.work.batch),
+        forms_of(asked.materials.spec, asked.materials.work.batch),
         str(asked.folder),
         "before" if step == "before" else "after",
         _MOVED,

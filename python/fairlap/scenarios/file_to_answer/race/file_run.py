@@ -62,8 +62,7 @@ class FileRun(AfterTurns):
 
     def begin(self, process: OneProcess) -> None:
         """Answer every file once, in drawn order, and check all that comes of it."""
-        work, spec = self._materials.work, self._materials.spec
-        self._references = references_of(work, spec, self._plan.pass_env)
+        self._references = references_of(self._materials, self._plan.pass_env)
         for item in self._rotation.order:
             self._see(item, process)
         process.result.warnings = [*process.result.warnings, *self._unproven()]

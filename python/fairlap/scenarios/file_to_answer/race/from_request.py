@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.registry import workload_names
 from fairlap.models.spec import Spec
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
-from fairlap.race.planning.works_from_request import modes_asked, precisions_asked
+from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked
 from fairlap.race.scenario_side import RaceSide
 from fairlap.request.fields.stages import CODE, hash_of_files, require_functions, stages_of
 from fairlap.request.race_request import RaceRequest
@@ -43,8 +43,8 @@ class FilesFromRequest(RaceSide):
             if getattr(request, field):
                 option = "fairlap load" if field == "load" else f"--{field.replace('_', '-')}"
                 raise InvalidRequest(f"--items times answers to files; leave out {option}", code=CODE)
-        if built_in := [model for model in request.models if model == CALLABLE or model in workload_names()]:
-            raise InvalidRequest(_no_files(built_in[0]), code=CODE)
+        if CALLABLE in request.models:
+            raise InvalidRequest("--items is for models, such as model.onnx; a command has none", code=CODE)
         if not request.before:
             raise InvalidRequest(
                 "--items needs --before module:function, which makes the model's inputs of the path of a file",
@@ -64,12 +64,12 @@ class FilesFromRequest(RaceSide):
 
     def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
         """Answer every file by the reference, which proves that the functions take them."""
-        if work.source is None or not work.is_model:
-            raise InvalidRequest(_no_files(work.model), code=CODE)
+        if not work.is_model or spec.continuation or not spec.computes:
+            raise InvalidRequest(f"--items is for models that give outputs of inputs; {work.model} does not", code=CODE)
         assert request.items is not None
         stages = stages_of(request.items, _functions(request.before), _functions(request.after))
         work = msgspec.structs.replace(work, stages=stages)
-        references_of(work, spec, request.pass_env)
+        references_of(materials_for(work, data_seeds_asked(request)[0]), request.pass_env)
         return work
 
     def require_plan(self, plan: Plan, works: Sequence[Materials]) -> None:
@@ -77,7 +77,7 @@ class FilesFromRequest(RaceSide):
         for each in works:
             if each.work.stages is not None:
                 require_float32(each)
-                references_of(each.work, each.spec, plan.pass_env)
+                references_of(each, plan.pass_env)
 
     def require_unchanged(self, work: Work) -> None:
         if work.stages is not None and hash_of_files(work.stages) != work.stages.sha256:
@@ -87,11 +87,6 @@ class FilesFromRequest(RaceSide):
 
     def readable(self, work: Work) -> Sequence[Path]:
         return () if work.stages is None else (Path(work.stages.items), Path(work.stages.folder))
-
-
-def _no_files(model: str) -> str:
-    what = "a command has none" if model == CALLABLE else f"{model} has drawn inputs"
-    return f"--items is for a model of your own, such as model.onnx; {what}"
 
 
 def _functions(given: str | tuple[str, ...]) -> tuple[str, ...]:

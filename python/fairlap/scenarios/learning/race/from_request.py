@@ -10,10 +10,12 @@ import msgspec
 
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
+from fairlap.models.modes import MODES
 from fairlap.models.registry import Model
 from fairlap.race.equal_work.material_sources import require_offered
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.works_from_request import modes_asked
 from fairlap.race.scenario_side import Offered, RaceSide
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT, RaceOptions, RaceRequest
 from fairlap.request.work import Work
@@ -37,7 +39,7 @@ class LearningFromRequest(RaceSide):
     scores = True
 
     def is_asked(self, request: RaceRequest) -> bool:
-        return request.to_score is not None
+        return request.to_score is not None and not _of_agents(request)
 
     def require(self, request: RaceRequest) -> None:
         if request.data is not None:
@@ -47,6 +49,8 @@ class LearningFromRequest(RaceSide):
         _most_epochs(request)
 
     def require_unasked(self, request: RaceRequest) -> None:
+        if _of_agents(request):  # which learn to a score by themselves, and refuse what they do not have
+            return
         given = {"epochs": request.epochs, "train-on": request.train_on, "fraction": request.fraction}
         given |= {"count-evaluation": request.count_evaluation or None}
         for name, value in given.items():
@@ -90,10 +94,14 @@ class LearningFromRequest(RaceSide):
                 )
 
     def require_plan(self, plan: Plan, works: Sequence[Materials]) -> None:
-        require_plan(plan, works)
+        require_plan(plan, [each for each in works if not MODES[each.work.mode].acts])
 
     def require_unchanged(self, work: Work) -> None:
         require_same_data(work)
+
+
+def _of_agents(request: RaceRequest) -> bool:
+    return any(MODES[mode].acts for mode in modes_asked(request))
 
 
 def _most_epochs(request: RaceRequest) -> int:

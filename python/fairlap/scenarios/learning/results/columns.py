@@ -84,7 +84,8 @@ def steps_differ(result: ContestantResult) -> Notice | None:
     Then the two are of other conditions. The interval is over the epochs of all processes; few of them are compared
     with the rounds.
     """
-    processes = [each for each in result.finished if each.learning is not None and each.feeding is None]
+    learnt = [each for each in result.finished if each.learning is not None and each.learning.steps_are_calls]
+    processes = [each for each in learnt if each.feeding is None]
     ratios = [ratio for process in processes for ratio in _over_timed_alone(process)]
     if not ratios:
         return None

@@ -51,7 +51,7 @@ class LoadShown(RenderSide):
         loadgen = [] if row.loadgen is None else [f"LoadGen: {row.loadgen}"]
         if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
             loadgen = [f"{loadgen[0]} at {quantity_text.rate(row.loadgen_rate_per_s.value)}"]
-        return [*filter(None, [at_largest_rate(row)]), *generation_under_load(row), *loadgen]
+        return [*filter(None, [at_largest_rate(row), traffic_line(row)]), *generation_under_load(row), *loadgen]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
         invalid = [row for row in rows if row.loadgen and row.loadgen.startswith("INVALID")]
@@ -74,9 +74,24 @@ def _words(load: Load) -> Words:
     words += [] if load.first_token_s is None else ["--first-token", f"{number_word(load.first_token_s)}s"]
     words += ["--workers", str(load.workers)] if load.scenario is None else ["--scenario", load.scenario]
     words += ["--logs", load.logs] if load.logs else []
+    if load.traffic is not None:
+        words += ["--users", str(load.traffic.users), "--think", f"{number_word(load.traffic.think_s)}s"]
     words += ["--largest-batch", str(load.largest_batch)] if load.largest_batch > 1 else []
     words += ["--longest-wait", f"{number_word(load.longest_wait_s)}s"] if load.longest_wait_s else []
     return [*words, "--trial", f"{number_word(load.trial_s)}s"]
+
+
+def traffic_line(row: Row) -> str:
+    """Say how many instances serve the traffic, and their price; empty where no traffic was given."""
+    found, users = row.instances, row.users_per_instance
+    if found is None or users is None or row.traffic_per_s is None:
+        return ""
+    few = found.low is not None and found.high is not None and found.low != found.high
+    interval = f" ({found.low:,.0f} to {found.high:,.0f})" if few else ""
+    asked, needed = quantity_text.rate(row.traffic_per_s.value), quantity_text.count(int(found.value), "instance")
+    cost = row.cost_of_instances_per_hour
+    price = "" if cost is None else f", {quantity_text.number(cost.value)} {row.currency or ''} an hour"
+    return f"{asked} of all users: {needed}{interval}{price}; one serves {quantity_text.number(users.value)} users"
 
 
 def at_largest_rate(row: Row) -> str:

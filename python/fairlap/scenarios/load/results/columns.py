@@ -16,10 +16,12 @@ from fairlap.results.column_definitions.scenarios import LatencyAtRate
 from fairlap.results.columns.generation import OF_GENERATION
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
+from fairlap.results.row import Row
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, LoadGenResult
+from fairlap.scenarios.load.results.instances import COST, NO_TRAFFIC, cost_of, instances_of, without_instances
 from fairlap.scenarios.process_result import ProcessResult
 
 _OF_TOKENS = (
@@ -54,25 +56,29 @@ class LoadColumns(ResultsSide):
     def cells(self, result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
         generates = bool(result.finished) and all(process.tokens_per_call for process in result.finished)
         without = OF_GENERATION if work.load is not None and generates else ()
-        return load_of(result, work) | {name: Cell(None, _UNDER_LOAD) for name in without}
+        return load_of(result, work, price) | {name: Cell(None, _UNDER_LOAD) for name in without}
 
     def fields(self, result: ContestantResult, work: Work) -> dict[str, Any]:
         return {"load": "" if work.load is None else work.load.text, "latency_by_rate": latency_by_rate(result)}
+
+    def costs(self, row: Row, price: Price) -> dict[str, Cell]:
+        return {name: cell for name, cell in cost_of(row.instances, price).items() if name == COST}
 
     def notices(self, result: ContestantResult) -> list[Notice]:
         found = bound_does_not_limit(result)
         return [] if found is None else [found]
 
 
-def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
+def load_of(result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
     processes = result.finished
     why = "" if work.load is not None else _NOT_ASKED
     why = why or absence_reason(result)
     if why:
-        return {name: Cell(None, why) for name in (*_COLUMNS, *_OF_LOADGEN)}
+        return {name: Cell(None, why) for name in (*_COLUMNS, *_OF_LOADGEN)} | without_instances(why)
     if work.load is not None and not work.load.searches:
         no_search = f"LoadGen's scenario {work.load.scenario} searches for no rate"
-        return {name: Cell(None, no_search) for name in _COLUMNS} | _of_loadgen(processes)
+        absent = {name: Cell(None, no_search) for name in _COLUMNS} | without_instances(no_search)
+        return absent | _of_loadgen(processes)
     with_rate = [process for process in processes if _largest_rate(process) is not None]
     no_rate = "" if with_rate else "no process found a rate that meets the bound"
     at_rate = partial(_at_largest_rate, with_rate, no_rate or _NO_TRIAL)
@@ -90,8 +96,22 @@ def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
             estimate(processes, lambda process: process.phases_s.get("first_call")), "its worker reports no such phase"
         ),
         "knee_rate_per_s": _knee(latency_by_rate(result)),
+        **_instances(work, with_rate, no_rate, price),
         **_of_loadgen(processes),
     }
+
+
+def _instances(work: Work, processes: Sequence[ProcessResult], why: str, price: Price | None) -> dict[str, Cell]:
+    traffic = None if work.load is None else work.load.traffic
+    if traffic is None:
+        return without_instances(NO_TRAFFIC)
+    return instances_of(traffic, processes, _largest_rate, _response_s, price, why)
+
+
+def _response_s(process: ProcessResult) -> float | None:
+    trial = None if process.load is None else process.load.at_largest_rate
+    mean_ns = None if trial is None or trial.times is None else trial.times.mean_ns
+    return None if mean_ns is None else mean_ns / 1e9
 
 
 def bound_does_not_limit(result: ContestantResult) -> Notice | None:

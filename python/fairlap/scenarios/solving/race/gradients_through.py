@@ -14,14 +14,14 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.request.work import Work
-from fairlap.scenarios.calls.race.inference import Inference
 from fairlap.scenarios.process_result import AnswerError
+from fairlap.scenarios.solving.race.solutions import Solutions, explained
 
 _ELEMENT_BYTES = 8
 _LARGEST_ERROR = 0.05  # at the usual tolerance, relative to the largest slope
 
 
-class GradientsThrough(Inference):
+class GradientsThrough(Solutions):
     def reference(self, materials: Materials, which: str) -> Mapping[str, Any]:
         work = materials.workload(which)
         weights = {name: array.astype(np.float64) for name, array in work.weights.items()}
@@ -31,7 +31,7 @@ class GradientsThrough(Inference):
     def errors(self, materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
         reference = dict(materials.reference(which))
         slopes = {name: reference.pop(name) for name in gradient_names(reference)}
-        found = answers.reference_errors(materials, got, reference, when)
+        found = explained(answers.reference_errors(materials, got, reference, when), got)
         for name, expected in slopes.items():
             allowed = Tolerance(0.99, _LARGEST_ERROR * float(np.abs(expected).max()), _LARGEST_ERROR)
             found.append(answers.answer_error(name, when, slope_in(got, name), expected, allowed))

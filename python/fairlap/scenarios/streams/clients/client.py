@@ -37,6 +37,9 @@ E_STREAM_REDIRECT = "E_STREAM_REDIRECT"
 E_STREAM_STATUS = "E_STREAM_STATUS"
 E_STREAM_TIMEOUT = "E_STREAM_TIMEOUT"
 
+NOT_UNDERSTOOD = 400
+"""The status of a request with fields that a server does not know."""
+
 _OK, _REDIRECTIONS, _TOO_MUCH = 200, range(300, 400), (429, 503)
 _MOST_OF_A_REFUSAL = 65_536
 _SPARE_EVENTS = 64  # besides those of tokens: roles, usage, the end
@@ -106,6 +109,17 @@ class Client(Protocol):
         """Send a request and read its answer; whatever goes wrong is the answer's failure."""
 
     def close(self) -> None: ...
+
+
+def stream_failed(server: StreamServer, what: str, code: str) -> StreamFailed:
+    line = "".join(letter if letter.isprintable() else " " for letter in what)  # a terminal obeys others
+    return StreamFailed(f"{server.subject} {line}", code=code)
+
+
+def failure_of_tls(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"has no trusted certificate: {error.verify_message}"
+    return f"does not speak TLS: {error.reason}"
 
 
 def most_events(tokens: int) -> int:
@@ -216,10 +230,8 @@ class StreamClient:
             tls = next((each for each in _causes(error) if isinstance(each, ssl.SSLError)), None)
             if tls is None:
                 answer.failure = self._failure(f"cannot be reached: {self._shown(str(error))}", E_SERVER)
-            elif isinstance(tls, ssl.SSLCertVerificationError):
-                answer.failure = self._failure(f"has no trusted certificate: {tls.verify_message}", E_CERTIFICATE)
             else:
-                answer.failure = self._failure(f"does not speak TLS: {tls.reason}", E_CERTIFICATE)
+                answer.failure = self._failure(failure_of_tls(tls), E_CERTIFICATE)
         except httpx.TransportError as error:
             events = quantity_text.count(len(answer.events), "event")
             after = f"after {events}" if answer.events else "without an answer"
@@ -233,8 +245,7 @@ class StreamClient:
         return Notice(code, str(failed))
 
     def _failed(self, what: str, code: str) -> StreamFailed:
-        line = "".join(letter if letter.isprintable() else " " for letter in what)  # a terminal obeys others
-        return StreamFailed(f"{self._server.subject} {line}", code=code)
+        return stream_failed(self._server, what, code)
 
     def _shown(self, text: str) -> str:
         return shown(text, self._server)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import Any
 
 import msgspec
@@ -14,9 +13,7 @@ from fairlap.scenarios.streams.clients.client import (
     E_STREAM_ENDLESS,
     E_STREAM_EVENT,
     E_STREAM_TIMEOUT,
-    Client,
     RawAnswer,
-    StreamClient,
     StreamFailed,
     most_events,
     now_ns,
@@ -25,10 +22,6 @@ from fairlap.scenarios.streams.protocols.function import FunctionCall
 from fairlap.scenarios.streams.servers import StreamServer, shown
 
 E_STREAM_FUNCTION = "E_STREAM_FUNCTION"
-
-
-def client_for(server: StreamServer, certificates: ssl.SSLContext, tokens: int) -> Client:
-    return StreamClient(server, certificates, tokens) if server.function is None else FunctionClient(server, tokens)
 
 
 class FunctionClient:

@@ -12,6 +12,7 @@ from fairlap.scenarios.streams.streams_found import Agreement, Counts
 E_OTHER_LENGTH = "E_OTHER_LENGTH"
 E_DROPPED_REQUESTS = "E_DROPPED_REQUESTS"
 W_FAILED_REQUESTS = "W_FAILED_REQUESTS"
+W_SERVER_AWAY = "W_SERVER_AWAY"
 W_OTHER_ANSWERS = "W_OTHER_ANSWERS"
 W_REPEATED_ANSWERS = "W_REPEATED_ANSWERS"
 W_SHORT_ANSWERS = "W_SHORT_ANSWERS"
@@ -76,6 +77,11 @@ def warnings_of(found: Counts) -> list[Notice]:
     of_answers = f"of {quantity_text.count(found.answered, 'answer')}"
     if 0 < found.failed_share <= _MOST_FAILED:
         warnings.append(Notice(W_FAILED_REQUESTS, _failed_text(found)))
+    if found.outages:
+        times = quantity_text.count(found.outages, "time")
+        warnings.append(
+            Notice(W_SERVER_AWAY, f"it could not be reached and then answered again, {times}: it restarted")
+        )
     if found.shortened:
         text = f"{found.shortened:,} {of_answers} had fewer tokens than asked for"
         warnings.append(Notice(W_SHORT_ANSWERS, f"{text}; the server does not force their length"))

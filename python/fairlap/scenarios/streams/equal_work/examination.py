@@ -14,7 +14,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.clients.client import Client
-from fairlap.scenarios.streams.clients.function_client import client_for
+from fairlap.scenarios.streams.clients.client_of_server import client_for
 from fairlap.scenarios.streams.equal_work.prefix_cache import WARM_CACHE, reported_share
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.protocols.contract import Fields

@@ -8,16 +8,25 @@ from statistics import median
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.scenarios.contract import Unqualified
-from fairlap.scenarios.generation import TIME_TO_FIRST_TOKEN
+from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.streams.streams_found import ClientFloor, Percentiles, StreamFigures
 
 BUSY_CLIENT = "W_BUSY_CLIENT"
 E_CLIENT_LIMIT = "E_CLIENT_LIMIT"
+W_CLIENT_FLOOR = "W_CLIENT_FLOOR"
 _MOST_SHARE, _LEAST_NS = 0.2, 1e6
+_SHARE_OF_FLOOR = 0.5
 _MOST_OF_A_CORE = 0.9
 _BUSY_SHARE = 0.7  # of a core; the interpreter lock lets a process compute on one
 _LATE_SHARE, _LATE_NS = 0.1, 1e6
+
+
+_Part = Callable[[ClientFloor], Percentiles | None]
+_FIRST_TOKEN: tuple[str, _Part, str] = ("first token", lambda found: found.first_token, TIME_TO_FIRST_TOKEN)
+_WHOLE_ANSWER: tuple[str, _Part, str] = ("whole answer", lambda found: found.whole_answer, "wall_ns")
+_PER_TOKEN: tuple[str, _Part, str] = ("time per token", lambda found: found.per_token, TIME_PER_OUTPUT_TOKEN)
+_FIGURES = (_FIRST_TOKEN, _WHOLE_ANSWER, _PER_TOKEN)
 
 
 def why_client_limits(processes: Sequence[ProcessResult]) -> Unqualified | None:
@@ -35,14 +44,43 @@ def why_client_limits(processes: Sequence[ProcessResult]) -> Unqualified | None:
     share = median([each.client_share for each in map(_figures, processes) if each is not None])
     if share > _MOST_OF_A_CORE:
         return Unqualified(f"the client used {quantity_text.share(share)} of a core", E_CLIENT_LIMIT)
-    return _why_adds_much(processes, "first token", lambda found: found.first_token, TIME_TO_FIRST_TOKEN) or (
-        _why_adds_much(processes, "whole answer", lambda found: found.whole_answer, "wall_ns")
-    )
+    return _why_adds_much(processes, *_FIRST_TOKEN) or _why_adds_much(processes, *_WHOLE_ANSWER)
 
 
-def _why_adds_much(
-    processes: Sequence[ProcessResult], what: str, of_floor: Callable[[ClientFloor], Percentiles | None], quantity: str
-) -> Unqualified | None:
+def _why_adds_much(processes: Sequence[ProcessResult], what: str, of_floor: _Part, quantity: str) -> Unqualified | None:
+    both = _added_and_measured_ns(processes, of_floor, quantity)
+    if both is None:
+        return None
+    added_ns, measured_ns = both
+    if added_ns <= max(_MOST_SHARE * measured_ns, _LEAST_NS):
+        return None
+    adds, of_all = quantity_text.duration(added_ns), quantity_text.duration(measured_ns)
+    return Unqualified(f"the client adds {adds} to the {what}, which took {of_all}", E_CLIENT_LIMIT)
+
+
+def figures_at_floor(processes: Sequence[ProcessResult]) -> list[Notice]:
+    """Warn of each figure of which at least half is the client's own time, or below what its stamps resolve."""
+    found = []
+    for what, of_floor, quantity in _FIGURES:
+        both = _added_and_measured_ns(processes, of_floor, quantity)
+        timings = [each.timings[quantity] for each in processes if quantity in each.timings]
+        if not timings:
+            continue
+        added_ns, measured_ns = both or (0.0, median([each.p50_ns for each in timings]))
+        if quantity != TIME_PER_OUTPUT_TOKEN:  # which is between arrivals, whose clock is read to nanoseconds
+            added_ns = max(added_ns, median([each.resolution_ns for each in timings]))
+        if added_ns >= _SHARE_OF_FLOOR * measured_ns:
+            own, of_all = quantity_text.duration(added_ns), quantity_text.duration(measured_ns)
+            found.append(f"{own} of the {what}, {of_all}")
+    if not found:
+        return []
+    return [Notice(W_CLIENT_FLOOR, f"may be the client's own time: {'; '.join(found)}")]
+
+
+def _added_and_measured_ns(
+    processes: Sequence[ProcessResult], of_floor: _Part, quantity: str
+) -> tuple[float, float] | None:
+    """Return what the client adds to a median, and that median, both the medians over blocks. None where unknown."""
     both = [
         (added.p50_ns, process.timings[quantity].p50_ns)
         for process in processes
@@ -53,10 +91,7 @@ def _why_adds_much(
     if not both:
         return None
     added_ns, measured_ns = (median(times_ns) for times_ns in zip(*both, strict=True))
-    if added_ns <= max(_MOST_SHARE * measured_ns, _LEAST_NS):
-        return None
-    adds, of_all = quantity_text.duration(added_ns), quantity_text.duration(measured_ns)
-    return Unqualified(f"the client adds {adds} to the {what}, which took {of_all}", E_CLIENT_LIMIT)
+    return added_ns, measured_ns
 
 
 def busy_client(processes: Sequence[ProcessResult]) -> list[Notice]:

@@ -1,4 +1,4 @@
-"""The null server as a process, and a load on it."""
+"""The null servers, by HTTP and by gRPC, each as a process, and a load on one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.floor import null_server
 from fairlap.scenarios.streams.floor.client_floor import client_floor
 from fairlap.scenarios.streams.issue import Served, Times
-from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.servers import Api, StreamServer
 from fairlap.scenarios.streams.streams_found import ClientFloor
+
+_BY_HTTP = (sys.executable, "-I", "-S", str(Path(null_server.__file__)))
+_BY_GRPC = (sys.executable, "-P", "-m", f"{__package__}.null_grpc_server")
 
 
 @contextmanager
-def known_server() -> Iterator[int]:
-    """Run it in a process of its own, and return its port."""
-    command = [sys.executable, "-I", "-S", str(Path(null_server.__file__))]
+def known_server(*, by_grpc: bool = False) -> Iterator[int]:
+    """Run one in a process of its own, and return its port."""
+    command = _BY_GRPC if by_grpc else _BY_HTTP
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
@@ -47,11 +50,13 @@ def client_against(
 ) -> ClientFloor:
     """Load it with first prompts of a contestant, and with as many pieces in an answer as that one's have."""
     pieces = median_low(len(answer.came_ns) for answer in served.answers if answer.failure is None)
+    by_grpc = contestant.server.is_by_grpc
+    by_http: Api = "chat" if contestant.server.protocol.takes_chats else "completions"
     server = StreamServer(
         name=f"what the client adds to {contestant.server.name}",
-        address=ServerAddress("127.0.0.1", port, f"/{pieces}"),
-        model=contestant.server.model,
-        api="chat" if contestant.server.protocol.takes_chats else "completions",
+        address=ServerAddress("127.0.0.1", port, f"/{pieces}", "grpc" if by_grpc else "http"),
+        model=str(pieces) if by_grpc else contestant.server.model,
+        api="kserve-grpc" if by_grpc else by_http,
         key_from="",
         timeout_s=contestant.server.timeout_s,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest, reason_of
+from fairlap.launch.packages.origins import with_pinned_origins
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.scenario_side import RaceSide
@@ -41,7 +42,7 @@ def plan_of(
     drawn = usual if blocks is None else blocks
     require_blocks(drawn)
     return draw_plan(
-        contestants,
+        with_pinned_origins(contestants),
         (work_of(asked),),
         blocks=drawn,
         conditions="as-found",

@@ -31,6 +31,7 @@ class StartedServers:
         self._announce, self._stack = announce, ExitStack()
         self._energy: dict[str, tuple[EnergyMeter, Sensed]] = {}  # by device
         self._meters: dict[StartedServer, TurnMeter] = {}
+        self._variables: dict[str, dict[str, str]] = {}  # of environments, by the contestant's name
 
     def __enter__(self) -> StartedServers:
         return self
@@ -45,10 +46,29 @@ class StartedServers:
             return True
         self._sensed(start.device)
         self._announce(f"starting {name.text}, which is given {start.ready_within_s:g} s")
-        process = None
         try:
             environment = environment_of(name, start, self._stack, self._announce)
-            process = StartedServer(contestant.server, environment.variables, new_log())
+        except FairlapError as error:
+            contestant.is_not_there(Notice(error.code, str(error)))
+            return False
+        contestant.version = environment.version
+        self._variables[contestant.server.name] = environment.variables
+        return self._begin(contestant)
+
+    def restart(self, contestant: Contestant) -> None:
+        """Start a new process of one whose process was ended after its last turn."""
+        process, start = contestant.process, contestant.server.start
+        if process is None or start is None or not process.is_over or not contestant.found.answers:
+            return
+        self._announce(f"starting {contestant.server.name} again")
+        if self._begin(contestant):
+            contestant.is_new = True
+            self._measure(contestant)
+
+    def _begin(self, contestant: Contestant) -> bool:
+        process = None
+        try:
+            process = StartedServer(contestant.server, self._variables[contestant.server.name], new_log())
             self._stack.callback(process.end)
             process.wait_until_ready()
         except FairlapError as error:
@@ -56,7 +76,7 @@ class StartedServers:
                 process.end()
             contestant.is_not_there(Notice(error.code, str(error)))
             return False
-        contestant.process, contestant.server, contestant.version = process, process.server, environment.version
+        contestant.process, contestant.server = process, process.server
         return True
 
     def examined(self, contestant: Contestant) -> None:
@@ -65,9 +85,15 @@ class StartedServers:
         if process is None or start is None:
             return
         contestant.note_end()
+        self._measure(contestant)
+        contestant.stop()
+
+    def _measure(self, contestant: Contestant) -> None:
+        process, start = contestant.process, contestant.server.start
+        assert process is not None
+        assert start is not None
         energy, sensed = self._sensed(start.device)
         self._meters[process] = TurnMeter(process, energy, sensed, process.peak_bytes())
-        contestant.stop()
 
     @contextmanager
     def turn_of(self, contestant: Contestant, asked: StreamsAsked) -> Iterator[TurnMeter | None]:

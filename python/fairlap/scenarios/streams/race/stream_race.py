@@ -18,7 +18,7 @@ from fairlap.request.fields.load import MOST_WORKERS
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.streams.asked import StreamsAsked
-from fairlap.scenarios.streams.clients.client import httpx_module
+from fairlap.scenarios.streams.clients.client_of_server import require_client
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.agreement import agreement, answers_by_prompt
 from fairlap.scenarios.streams.equal_work.examination import examine
@@ -28,6 +28,7 @@ from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.planned_load import asked_by
 from fairlap.scenarios.streams.race.started_servers import StartedServers
 from fairlap.scenarios.streams.race.turn import Turn, fill
+from fairlap.scenarios.streams.race.turn_length import TurnRequests
 from fairlap.scenarios.streams.rate_trials import search_rate
 from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor
 
@@ -36,7 +37,6 @@ _SPARE_CONNECTIONS = 16
 _TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if answers take as long as alone
 _SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
 _REPLAYED_S = 60.0  # of a trace, or all of it
-_FEWEST_REQUESTS = 20
 _MOST_SEED = 2**31
 
 
@@ -45,20 +45,22 @@ class StreamRace(OwnRace):
     _contestants: dict[str, Contestant]
     _started: StartedServers
     _trial_s: float
-    _known_port: int
+    _requests: TurnRequests
+    _known_ports: dict[bool, int]  # of the null servers, by whether they are by gRPC
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
         self._asked = asked_by(self.plan)
-        if any(each.function is None for each in self._asked.servers):
-            httpx_module()
+        for server in self._asked.servers:
+            require_client(server)
         names = [each.text for each in self.plan.contestants]
         self._contestants = {name: Contestant(server) for name, server in zip(names, self._asked.servers, strict=True)}
         with ExitStack() as stack:
             self._started = stack.enter_context(StartedServers(self.progress.announce))
             for contestant in self._contestants.values():
                 stack.callback(contestant.close)
-            self._known_port = stack.enter_context(known_server())
+            kinds = {each.is_by_grpc for each in self._asked.servers if each.function is None}
+            self._known_ports = {kind: stack.enter_context(known_server(by_grpc=kind)) for kind in sorted(kinds)}
             self._examine()
             yield
 
@@ -73,6 +75,7 @@ class StreamRace(OwnRace):
         turn_s = max(self._alone_s, default=0.0) + load.think_s
         usual_s = max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * turn_s)
         self._trial_s = load.trial_s or (max(usual_s, _REPLAYED_S) if load.replays else usual_s)
+        self._requests = TurnRequests(load, self._trial_s, max(self._alone_s, default=1.0))
 
     @property
     def _alone_s(self) -> list[float]:
@@ -90,6 +93,7 @@ class StreamRace(OwnRace):
             self.progress.began(result)
             result.began_s = self.elapsed_s
             turns[result.contestant] = self._turn(self._contestants[result.contestant], block, seed)
+        self._requests.follow([turn.length for turn in turns.values() if turn.length is not None])
         turns = {
             name: replace(turn, client_floor=self._client_floor(self._contestants[name], turn, seed))
             for name, turn in turns.items()
@@ -111,7 +115,8 @@ class StreamRace(OwnRace):
         requests, rate_per_s = requests_for_floor(turn.served)
         due_ns = random_arrivals_ns(requests, rate_per_s, seed)
         connections = self._connections(rate_per_s, requests)
-        return client_against(self._known_port, contestant, turn.served, self._asked, due_ns, connections, seed)
+        port = self._known_ports[contestant.server.is_by_grpc]
+        return client_against(port, contestant, turn.served, self._asked, due_ns, connections, seed)
 
     def _connections(self, rate_per_s: float, requests: int) -> int:
         """Return so many that requests seldom wait for one, and at most one for each."""
@@ -142,12 +147,15 @@ class StreamRace(OwnRace):
 
     def _turn(self, contestant: Contestant, block: Block, seed: int) -> Turn:
         began_s = time.perf_counter()
+        self._started.restart(contestant)
         if not contestant.found.answers:
             return Turn()
         with self._started.turn_of(contestant, self._asked) as meter:
             served, search = self._served(contestant, block, seed)
         taken = None if meter is None else meter.found(served, searched=search is not None)
-        return Turn(served, search, time.perf_counter() - began_s, resources=taken)
+        is_chosen = served is not None and search is None and not self._asked.load.replays
+        length = self._requests.length_of(served.elapsed_s) if served is not None and is_chosen else None
+        return Turn(served, search, time.perf_counter() - began_s, resources=taken, length=length)
 
     def _served(self, contestant: Contestant, block: Block, seed: int) -> tuple[Served | None, LoadFound | None]:
         load = self._asked.load
@@ -160,7 +168,7 @@ class StreamRace(OwnRace):
         return self._searched(contestant, seed)
 
     def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> Served:
-        requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
+        requests = self._requests.now
         due_ns = self._asked.arrivals.due_ns(requests, rate_per_s, seed)
         return contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
 
@@ -172,10 +180,7 @@ class StreamRace(OwnRace):
         return contestant.load(self._asked, due_ns, connections, seed, numbers)
 
     def _by_users(self, contestant: Contestant, users: int, seed: int) -> Served:
-        load = self._asked.load
-        each_s = (min(self._alone_s) + load.think_s) * load.requests_in_a_session
-        sessions = max(math.ceil(users * self._trial_s / each_s), 2 * users)
-        return contestant.load(self._asked, np.zeros(sessions), users, seed)
+        return contestant.load(self._asked, np.zeros(self._requests.now), users, seed)
 
     def _searched(self, contestant: Contestant, seed: int) -> tuple[Served | None, LoadFound]:
         connections = self._asked.load.connections or _SEARCH_CONNECTIONS

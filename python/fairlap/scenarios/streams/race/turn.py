@@ -18,15 +18,15 @@ from fairlap.scenarios.streams.equal_work.equal_tokens import E_DROPPED_REQUESTS
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
-from fairlap.scenarios.streams.scenario import CERTIFICATES, STARTED
+from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, ONCE, STARTED
 from fairlap.scenarios.streams.servers import StreamServer
-from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound, TurnLength
 
 _METHOD = "stamped when its last token came, from when it was due or its user had thought"
 _METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
 _FEWER_THAN_TWO = "fewer than two whole answers came"
 _ONE_AFTER_THE_OTHER = "servers run on while others have their turn"
-_STOPPED = "they are stopped while others have their turn"
+_STOPPED = "they do not run while others have their turn"
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Turn:
     search: LoadFound | None = None
     elapsed_s: float = 0.0
     client_floor: ClientFloor | None = None
+    length: TurnLength | None = None
     resources: Resources | None = None  # None where it was not loaded, or fairlap did not start it
 
     @property
@@ -67,6 +68,7 @@ def fill(
         client_floor=turn.client_floor,
         agreement=agreement,
         unqualified=None if why_not is None else Notice(why_not.code, why_not.why),
+        turn=turn.length,
         ready_s=None if contestant.process is None else contestant.process.ready_s or None,
     )
     if not examined.answers and why_not is not None:
@@ -112,7 +114,8 @@ def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked
 def _started(server: StreamServer) -> str:
     if server.start is None:
         return ""
-    return "by fairlap, without a server" if server.start.is_in_process else "by fairlap"
+    what = ", without a server" if server.start.is_in_process else ""
+    return f"by fairlap{what}, {EACH_BLOCK if server.start.restarts else ONCE}"
 
 
 def _timing(name: str, times_ns: Times, served: Served, whose: str) -> Timing:

@@ -8,16 +8,17 @@ from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import NoCommand, RenderSide, Words
 from fairlap.results.row import Row
-from fairlap.scenarios.streams.scenario import CERTIFICATES, STARTED
+from fairlap.scenarios.load.render.shown import traffic_line
+from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, STARTED
 
 NOT_RESTARTED = (
     "Servers that ran before were not restarted between blocks, and are not stopped while others have their turn: the "
     "verdict is about these servers as they run."
 )
 NOT_RESTARTED_BUT_STOPPED = (
-    "The servers that fairlap started were stopped while others had their turn, and not restarted between blocks: the "
-    "verdict is about these processes."
+    "Servers that fairlap started once were stopped while others had their turn: the verdict is about these processes."
 )
+RESTARTED = "Servers that fairlap started again for each block did not run while others had their turn."
 _NOT_VERIFIED = "not verified"
 
 
@@ -41,9 +42,17 @@ class StreamsShown(RenderSide):
             if each is not None
         ]
         lines += [", ".join(rates)] if rates else []
+        if row.settings.get(STARTED, "").endswith(EACH_BLOCK):
+            lines.append(f"its process was started {quantity_text.count(row.processes, 'time')}")
+        lines += filter(None, [traffic_line(row)])
         return [*lines, *(["certificates not verified"] if row.settings[CERTIFICATES] == _NOT_VERIFIED else [])]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        streaming = [row.settings for row in rows if CERTIFICATES in row.settings]
-        notes = [NOT_RESTARTED] if any(STARTED not in each for each in streaming) else []
-        return [*notes, *([NOT_RESTARTED_BUT_STOPPED] if any(STARTED in each for each in streaming) else [])]
+        started = [row.settings.get(STARTED, "") for row in rows if CERTIFICATES in row.settings]
+        again = [each.endswith(EACH_BLOCK) for each in started if each]
+        found = (
+            (NOT_RESTARTED, not all(started)),
+            (RESTARTED, any(again)),
+            (NOT_RESTARTED_BUT_STOPPED, not all(again)),
+        )
+        return [note for note, is_so in found if is_so]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from statistics import fmean
 
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
@@ -11,8 +12,10 @@ from fairlap.results.prices import Price
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN
+from fairlap.scenarios.load.results.instances import instances_of
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.streams.scenario import FEWEST_FOR_P90, FEWEST_FOR_P99, ONE_EVENT, TOO_FEW
+from fairlap.scenarios.streams.streams_found import RequestStamps
 
 _NO_VERSION = "its server is not asked for one"
 _NOT_SEEN = "what a server holds is not seen"
@@ -35,7 +38,11 @@ class StreamColumns(ResultsSide):
             found["latency_p90_ns"] = Cell(None, TOO_FEW.format(FEWEST_FOR_P90))
         if processes and fewest < FEWEST_FOR_P99:
             found["latency_p99_ns"] = Cell(None, TOO_FEW.format(FEWEST_FOR_P99))
-        return found | (_of_search(processes, why) if work.streams.searches else {})
+        if not work.streams.searches:
+            return found
+        traffic = work.streams.traffic
+        of_traffic = {} if traffic is None else instances_of(traffic, processes, _largest_rate, _response_s, price, why)
+        return found | _of_search(processes, why) | of_traffic
 
 
 def _of_search(processes: Sequence[ProcessResult], why: str) -> dict[str, Cell]:
@@ -46,6 +53,18 @@ def _of_search(processes: Sequence[ProcessResult], why: str) -> dict[str, Cell]:
         "capacity_per_s": cell_or(estimate(processes, partial(_searched, "capacity_per_s")), why or "no trial ended"),
         "largest_rate_limited_by": cell_or(" or ".join(limits).replace("_", " ") or None, why or "no search ended"),
     }
+
+
+def _largest_rate(process: ProcessResult) -> float | None:
+    return _searched("largest_rate_per_s", process)
+
+
+def _response_s(process: ProcessResult) -> float | None:
+    """Compute the mean of the whole answers at the largest rate, from when each was due."""
+    stamps = process.streams.requests if process.streams is not None else RequestStamps()
+    both = zip(stamps.from_ns, stamps.last_ns, strict=True)
+    known = [last_ns - from_ns for from_ns, last_ns in both if from_ns is not None and last_ns is not None]
+    return fmean(known) / 1e9 if known else None
 
 
 def _searched(name: str, process: ProcessResult) -> float | None:

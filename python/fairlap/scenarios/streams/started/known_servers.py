@@ -30,8 +30,11 @@ class KnownServer:
     def package(self) -> str:
         return self.packages[0].partition("==")[0].partition("[")[0]
 
-    def packages_of(self, version: str) -> tuple[str, ...]:
+    def packages_of(self, version: str, release: str = "") -> tuple[str, ...]:
+        """Put a version, or what it is installed from, in the place of the usual one."""
         first, *others = self.packages
+        if release:
+            return (release, *others)
         return (f"{first.partition('==')[0]}{version}", *others) if version else self.packages
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.package_origin import FIND_LINKS, INDEX, PYTHON
+from fairlap.request.fields.package_origin import FIND_LINKS, INDEX, PYTHON, WITH, named_in
 from fairlap.request.fields.server_address import ServerAddress, require_loopback, server_address
 from fairlap.request.fields.started_server import (
     ADDRESS,
@@ -19,6 +19,7 @@ from fairlap.request.fields.started_server import (
     MODEL,
     MORE,
     READY_WITHIN,
+    RESTARTS,
     SERVE,
     TIMEOUT,
 )
@@ -30,8 +31,9 @@ PORT = "{port}"
 _READY_WITHIN_S = 120.0
 _ANY_PORT = "1"  # in an address that is only looked at
 _ADDRESS = f"http://127.0.0.1:{PORT}"
-_OF_PROCESSES = (MODEL, TIMEOUT, READY_WITHIN, DEVICE, PYTHON, INDEX, FIND_LINKS)
-_OF_COMMANDS, _OF_NAMED = (ADDRESS, COMMAND_LINE), (MORE, PYTHON, INDEX, FIND_LINKS)
+_OF_PROCESSES = (MODEL, TIMEOUT, READY_WITHIN, DEVICE, RESTARTS, WITH, PYTHON, INDEX, FIND_LINKS)
+_OF_COMMANDS, _OF_ENVIRONMENTS = (ADDRESS, COMMAND_LINE), (PYTHON, INDEX, FIND_LINKS)
+_SWITCH = {"on": True, "off": False}
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class ServerStart:
     package: str = ""  # whose version it has; empty for a command of the user's
     is_in_process: bool = False  # a model without a server
     packages: tuple[str, ...] = ()  # of an environment that is made for it; empty where it runs in the one at hand
+    restarts: bool = True  # for each block, so that a block is evidence of a process of its own
 
     @property
     def draws_port(self) -> bool:
@@ -78,9 +81,12 @@ def start_of(contestant: ContestantName) -> ServerStart:
     if health and not health.startswith("/"):
         raise _refused(f"{HEALTH}= is a path such as /health (got {health})")
     device = Device(options.get(DEVICE, "cpu"))
+    if options.get(RESTARTS, "on") not in _SWITCH:
+        raise _refused(f"{contestant.text}: {RESTARTS}= must be on or off (got {options[RESTARTS]})")
+    restarts = _SWITCH[options.get(RESTARTS, "on")]
     known = IN_PROCESS[contestant.framework] if is_in_process(contestant) else _known(contestant)
     if known is None:
-        return _of_command(contestant, options, health, within_s, device)
+        return replace(_of_command(contestant, options, health, within_s, device), restarts=restarts)
     if given := next((name for name in _OF_COMMANDS if name in options), ""):
         raise _refused(f"{contestant.text}: {given}= is of {SERVE}:{COMMAND_LINE}=..., whose command is yours")
     model = _model_of(known, contestant, options)
@@ -97,15 +103,19 @@ def start_of(contestant: ContestantName) -> ServerStart:
         model=model,
         package=known.package,
         is_in_process=is_in_process(contestant),
-        packages=known.packages_of(contestant.version) if apart else (),
+        packages=known.packages_of(contestant.version, contestant.release) if apart else (),
+        restarts=restarts,
     )
 
 
 def _of_command(
     contestant: ContestantName, options: Mapping[str, str], health: str, within_s: float, device: str
 ) -> ServerStart:
-    if given := next((name for name in _OF_NAMED if name in options), ""):
-        raise _refused(f"{contestant.text}: {given}= is of servers that are started by name; write it into the command")
+    if MORE in options:
+        raise _refused(f"{contestant.text}: {MORE}= is of servers that are started by name; write it into the command")
+    release = contestant.release
+    if (given := next((name for name in _OF_ENVIRONMENTS if name in options), "")) and not release:
+        raise _refused(f"{contestant.text}: {given}= is of an environment; name what is installed in it with {WITH}=")
     words = _words(options.get(COMMAND_LINE, ""), options.get(MODEL, ""), device)
     url = options.get(ADDRESS, f"{_ADDRESS}/v1")
     if PORT in url and not any(PORT in word for word in words):
@@ -113,7 +123,9 @@ def _of_command(
             f"{contestant.text}: write {PORT} into the command, where a free port is put, or name its address with "
             f"{ADDRESS}=http://127.0.0.1:8000/v1"
         )
-    start = ServerStart(words, url, health, within_s, device)
+    package = named_in(release).partition("[")[0]
+    packages = (release,) if release else ()
+    start = ServerStart(words, url, health, within_s, device, package=package, packages=packages)
     require_loopback(contestant.text, start.address(), "the prompts")
     return start
 

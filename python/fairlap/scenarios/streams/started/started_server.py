@@ -58,7 +58,7 @@ class StartedServer:
         if program is None:
             raise ServerNotReady(f"{words[0]} is not an executable program", code="E_NOT_INSTALLED")
         self._require_own_address()
-        self._began_s, self.ready_s = time.monotonic(), 0.0
+        self._began_s, self.ready_s, self.is_over = time.monotonic(), 0.0, False
         with open(log, "ab", buffering=0, opener=private_opener) as output:
             self._command = GuardedCommand(
                 (program, *words[1:]), Path.cwd(), variables, output.fileno(), output.fileno()
@@ -126,6 +126,7 @@ class StartedServer:
 
     def end(self) -> None:
         self._command.end()
+        self.is_over = True
 
     @property
     def _health(self) -> str:

@@ -80,7 +80,7 @@ def instance_normalization(library: Any, image: Any, scale: Any, shift: Any, *, 
     return standard * library.per_channel(scale, rank) + library.per_channel(shift, rank)
 
 
-@operator("GroupNormalization", reads=("stash_type",))
+@operator("GroupNormalization", layout="spatial", reads=("stash_type",), folds=False)
 def group_normalization(
     library: Any,
     image: Any,
@@ -92,18 +92,14 @@ def group_normalization(
     opset: int,
 ) -> Any:
     """Scale and shift are per group before opset 21, per channel since."""
-    batch, channels, *sizes = image.shape
-    grouped = library.reshape(image, (batch, num_groups, -1))
-    standard = _standard(library, grouped, (2,), epsilon)
-    ones = (1,) * len(sizes)
+    channels = image.shape[-1 if library.channels_last else 1]
     if opset < 21 and scale.shape[0] == num_groups:
         each = channels // num_groups
         scale, shift = (
             library.reshape(library.broadcast(library.reshape(part, (-1, 1)), (num_groups, each)), (-1,))
             for part in (scale, shift)
         )
-    standard = library.reshape(standard, (batch, channels, *sizes))
-    return standard * library.reshape(scale, (1, -1, *ones)) + library.reshape(shift, (1, -1, *ones))
+    return library.group_norm(image, scale, shift, num_groups, epsilon)
 
 
 @operator("MeanVarianceNormalization")

@@ -12,6 +12,7 @@ from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
 DYNAMIC_STEPS = "dynamic_steps"  # not of ONNX: of an LSTM that was ONNX Runtime's DynamicQuantizeLSTM
 _ACTIVATIONS = ("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")
+_USUAL_OF_LSTM = ("Sigmoid", "Tanh", "Tanh")
 _READS = ("activation_alpha", "activation_beta", "activations", "clip", "direction", "input_forget")
 
 
@@ -110,7 +111,7 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
-@operator("LSTM", resolve=partial(_resolve, usual=("Sigmoid", "Tanh", "Tanh")), reads=_READS, folds=False)
+@operator("LSTM", resolve=partial(_resolve, usual=_USUAL_OF_LSTM), reads=_READS, folds=False)
 def lstm(
     library: Any,
     x: Any,
@@ -129,6 +130,11 @@ def lstm(
     activations: tuple[tuple[str, ...], ...] = (),
 ) -> Any:
     size = by_state.shape[2]
+    usual = all(names == _USUAL_OF_LSTM for names in activations) and backwards in ((False,), (False, True))
+    if usual and lengths is None and peepholes is None and not dynamic_steps and not layout:
+        found = library.lstm(x, by_input, by_state, bias, start, start_cell)
+        if found is not None:
+            return found
     rounded: Callable[[Any], Any] = partial(_in_steps, library) if dynamic_steps else _unchanged
 
     def projected(rows: Any, at: int) -> Any:

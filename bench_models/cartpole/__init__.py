@@ -1,0 +1,1 @@
+"""A pole on a cart that is pushed left or right."""

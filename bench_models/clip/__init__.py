@@ -1,0 +1,1 @@
+"""Two towers in the shape of CLIP: one for images, one for texts."""

@@ -1,0 +1,1 @@
+"""Shared code of environments to simulate. Each has its own folder, with its physics in ``spec.py``."""

@@ -1,0 +1,1 @@
+"""A network of messages along the edges of graphs."""

@@ -1,0 +1,1 @@
+"""A car in a valley that cannot climb out without swinging."""

@@ -1,0 +1,1 @@
+"""A pendulum that is turned by a torque."""

@@ -1,0 +1,1 @@
+"""A temporal convolutional network that forecasts series."""

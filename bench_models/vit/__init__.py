@@ -1,0 +1,1 @@
+"""Vision transformers with patches of 16 pixels, as published with ViT and DeiT."""

@@ -1,1 +1,0 @@
-"""A vision transformer for 224 pixels, the smallest that was published."""

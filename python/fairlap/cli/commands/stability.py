@@ -1,0 +1,117 @@
+"""``fairlap stability``: digits, time and repeatability of each contestant in one table."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT, writable
+from fairlap.cli.options.values import CONTESTANTS, MODEL_OR_FILE, one_or_more
+from fairlap.cli.output import print_document, print_note
+
+if TYPE_CHECKING:
+    from fairlap.race.planning.plan import Plan
+    from fairlap.request.names import Contestants
+    from fairlap.request.work import Precision
+
+_USUAL = ("stability/*",)
+_USUAL_BATCH, _MOST_THREADS = 8, 2
+_MOST_SEED = 2**31
+
+
+@click.command(
+    "stability",
+    cls=Command,
+    examples="""
+fairlap stability --on torch,jax,onnxruntime -o stability.html
+    Compare digits, times and repeated answers on all operations of the list.
+fairlap stability mlp hard-softmax-r64-n1000-s100 --on torch,jax --precision fp32,bf16
+    Compare a network and an operation in two precisions.
+""",
+)
+@click.argument("models", nargs=-1, type=MODEL_OR_FILE, metavar="[MODEL|OPERATION|FILE...]")
+@click.option(
+    "--on", "contestants", type=CONTESTANTS, required=True, help="Contestants: torch, jax, torch:compile, ..."
+)
+@click.option(
+    "--precision",
+    "precisions",
+    type=one_or_more("fp32", "fp16", "bf16", "autocast"),
+    metavar="NAME,...",
+    default="fp32",
+    show_default=True,
+    help="fp32, fp16, bf16, autocast.",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    default=_USUAL_BATCH,
+    show_default=True,
+    help="Items of a built-in model; one is also answered alone.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Draw weights and inputs from this seed.  [default: a new one]"
+)
+@click.option("--trust", is_flag=True, help="Run the code that models and contestants bring.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@OUTPUT
+@JSON
+def command(
+    models: tuple[str, ...],
+    contestants: Contestants,
+    precisions: tuple[Precision, ...],
+    batch: int,
+    seed: int | None,
+    trust: bool,
+    quiet: bool,
+    output: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Show who keeps digits, at what time, and whose answers repeat bit by bit.
+
+    Answers are compared with the float64 reference, and with those of a second call, a second process, two threads and,
+    of models with a batch, one item alone. Without a model the operations of the list `stability` are taken. Exit
+    status 1 when a contestant failed.
+    """
+    from fairlap.machine.race_lock.lock import one_race
+    from fairlap.render.encoders import SUFFIXES
+    from fairlap.stability.document import document_of
+    from fairlap.stability.table import StabilityTable
+    from fairlap.stability.trials import failures, stability_rows
+
+    files = writable(output, only=SUFFIXES)
+    seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
+    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    report: Callable[[str], None] = (lambda _: None) if quiet or as_json else print_note
+    asked = {"contestants": contestants, "precision": precisions, "threads": threads, "seed": seed, "trust": trust}
+    plans = _plans(models or _USUAL, batch, asked, report)
+    with one_race(notify=report):
+        rows = tuple(row for plan in plans for row in stability_rows(plan, report))
+    status = print_document(document_of(StabilityTable(rows, seed, threads)), as_json=as_json, files=files)
+    raise SystemExit(status or int(bool(failures(rows))))
+
+
+def _plans(models: tuple[str, ...], batch: int, asked: dict[str, Any], report: Callable[[str], None]) -> list[Plan]:
+    """Plan operations, whose sizes are in their names, apart from models, which take the batch."""
+    from fairlap.models.operations.listed import is_pattern
+    from fairlap.models.sources.registry import kind_of
+    from fairlap.race.operations import is_operation
+    from fairlap.race.planning.plan_from_request import plan_of
+    from fairlap.request.race_request import RaceRequest
+
+    sized = [each for each in models if is_operation(each) or is_pattern(each)]
+    own = [each for each in models if each not in sized and kind_of(each) is not None]
+    built_in = [each for each in models if each not in sized and each not in own]
+    found = []
+    for names, of_batch in ((sized, None), (built_in, batch), (own, None)):
+        if not names:
+            continue
+        request = RaceRequest(models=tuple(names), batch=of_batch, blocks=1, data_seed=asked["seed"], **asked)
+        found.append(plan_of(request, report))
+    return found

@@ -1,0 +1,1 @@
+"""Agents that learn to act, until their mean return reaches a score."""

@@ -1,0 +1,1 @@
+"""How learning to act is shown."""

@@ -1,0 +1,1 @@
+"""What rows of a race of digits say of answers."""

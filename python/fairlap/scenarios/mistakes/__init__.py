@@ -1,0 +1,1 @@
+"""How frameworks report users' mistakes: planted ones are run, and what is printed of them is read by rules."""

@@ -1,0 +1,1 @@
+"""Gradients, and arrays that are changed in place."""

@@ -1,0 +1,1 @@
+"""Devices, saved weights and inputs of a model."""

@@ -1,0 +1,1 @@
+"""Shapes that do not fit, or fit by accident."""

@@ -1,0 +1,1 @@
+"""Python within what a framework traces and compiles."""

@@ -1,0 +1,1 @@
+"""Types and values of what is computed."""

@@ -1,0 +1,1 @@
+"""Run planted mistakes in fresh processes."""

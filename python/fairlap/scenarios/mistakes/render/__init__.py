@@ -1,0 +1,1 @@
+"""What became of planted mistakes as text, files and a chart."""

@@ -1,0 +1,1 @@
+"""What planted mistakes showed of each contestant."""

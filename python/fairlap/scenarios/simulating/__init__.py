@@ -1,0 +1,1 @@
+"""Environments of reinforcement learning, by the steps that a contestant takes in a second."""

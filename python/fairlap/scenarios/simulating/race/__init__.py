@@ -1,0 +1,1 @@
+"""What a race of simulations makes of a request, and how its trajectories are compared."""

@@ -1,0 +1,1 @@
+"""How a race of simulations is shown."""

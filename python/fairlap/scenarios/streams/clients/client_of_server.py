@@ -1,0 +1,29 @@
+"""Which client asks a server: by HTTP, by gRPC, or a function of the user's that asks itself."""
+
+from __future__ import annotations
+
+import ssl
+
+from fairlap.frameworks.adapter_parts.grpc.channel import grpc_module
+from fairlap.frameworks.adapter_parts.grpc.messages import messages
+from fairlap.scenarios.streams.clients.client import Client, StreamClient, httpx_module
+from fairlap.scenarios.streams.clients.function_client import FunctionClient
+from fairlap.scenarios.streams.clients.grpc_client import GrpcStreamClient
+from fairlap.scenarios.streams.servers import StreamServer
+
+
+def client_for(server: StreamServer, certificates: ssl.SSLContext, tokens: int) -> Client:
+    if server.function is not None:
+        return FunctionClient(server, tokens)
+    if server.is_by_grpc:
+        return GrpcStreamClient(server, certificates, tokens)
+    return StreamClient(server, certificates, tokens)
+
+
+def require_client(server: StreamServer) -> None:
+    """Raise NotAvailable where what speaks its protocol is not installed."""
+    if server.is_by_grpc:
+        grpc_module()
+        messages()
+    elif server.function is None:
+        httpx_module()

@@ -1,0 +1,1 @@
+"""Digits, time and repeatability of each contestant in one table."""

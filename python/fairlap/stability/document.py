@@ -1,0 +1,108 @@
+"""The table as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from fairlap import quantity_text
+from fairlap.render.document import Document, Picture, Records, Section, Table
+from fairlap.request.names import with_version
+from fairlap.stability.chart import chart_of
+from fairlap.stability.repeated import Repeated
+from fairlap.stability.table import StabilityRow, StabilityTable
+
+_HEADS = (
+    "work",
+    "contestant",
+    "digits kept",
+    "possible",
+    "time",
+    "again",
+    "another process",
+    "threads",
+    "alone in batch",
+)
+_CHECKS = ("again", "process", "threads", "batched")
+_ABOUT = (
+    "Digits kept are those of the answer against the reference, possible ones those that rounding the inputs leaves to "
+    "any algorithm.",
+    "A time is the median call of one process, which decides nothing; 'fairlap compare' races.",
+    "The last four columns say whether the bits of the answer are the same: again in the same process, in another "
+    "process, with {threads} threads instead of one, and for the first item alone instead of in its batch.",
+)
+
+
+def document_of(result: StabilityTable) -> Document:
+    return Document(
+        title="Numerical stability",
+        facts=tuple(each.format(threads=result.threads) for each in _ABOUT),
+        sections=[
+            Section("Digits, time and repeated answers", [Table("Stability", _HEADS, list(map(_cells, result.rows)))]),
+            _chart(result),
+            Section("Notes", notes=_notes(result.rows)),
+        ],
+        data=result,
+        records=_records(result),
+        draw=partial(chart_of, result),
+    )
+
+
+def _cells(row: StabilityRow) -> list[str]:
+    work = f"{row.model} {row.precision}" + f" batch {row.batch}" * (row.batch > 1)
+    names = [work, with_version(row.contestant, row.version)]
+    if row.absent:
+        return [*names, row.code, *[""] * (len(_HEADS) - 3)]
+    return [
+        *names,
+        "" if row.digits_kept is None else f"{row.digits_kept:.1f}",
+        "" if row.digits_possible is None else f"{row.digits_possible:.1f}",
+        "" if row.time_ns is None else quantity_text.duration(row.time_ns),
+        *map(_text, row.checks),
+    ]
+
+
+def _text(found: Repeated) -> str:
+    """Write a dash where nothing was compared; the notes say why."""
+    if found.equal is None:
+        return "-"
+    if found.equal:
+        return "equal"
+    by = "" if found.relative is None else f" by {quantity_text.relative_error(found.relative)}"
+    return f"{quantity_text.share(found.differing / found.elements)} differ{by}"
+
+
+def _notes(rows: Sequence[StabilityRow]) -> list[str]:
+    """Why something is absent, each once."""
+    whole = [f"{row.contestant}, {row.model}: {row.absent}" for row in rows if row.absent]
+    parts = [
+        f"{head}: {found.why} ({row.model})"
+        for row in rows
+        if not row.absent
+        for head, found in zip(_HEADS[-len(_CHECKS) :], row.checks, strict=True)
+        if found.why
+    ]
+    return list(dict.fromkeys([*whole, *parts]))
+
+
+def _chart(result: StabilityTable) -> Section:
+    there = any(row.time_ns is not None and row.digits_kept is not None for row in result.rows)
+    picture = Picture("Time of a call against digits kept", partial(chart_of, result)) if there else None
+    return Section("Time against digits", picture=picture)
+
+
+def _records(result: StabilityTable) -> Records:
+    names = (
+        *("contestant", "version", "model", "precision", "batch", "relative_error", "digits_kept", "digits_possible"),
+        *("time_ns", *(f"{check}_equal" for check in _CHECKS), *(f"{check}_relative" for check in _CHECKS), "absent"),
+    )
+    rows = [
+        [
+            *(row.contestant, row.version, row.model, row.precision, row.batch, row.relative_error, row.digits_kept),
+            *(row.digits_possible, row.time_ns, *(found.equal for found in row.checks)),
+            *(found.relative for found in row.checks),
+            row.absent,
+        ]
+        for row in result.rows
+    ]
+    return Records(names, rows)

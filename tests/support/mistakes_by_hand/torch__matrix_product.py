@@ -1,0 +1,3 @@
+import torch
+
+print(torch.zeros(4, 17) @ torch.zeros(13, 6))  # mistake

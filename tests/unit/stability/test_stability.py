@@ -1,0 +1,78 @@
+"""``fairlap stability`` finds what does not repeat, and writes one table in every format."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from command_line import invoke, refusal
+from fairlap.render.encoders import encoded
+from fairlap.render.encoders.text import text_of
+from fairlap.stability import trials
+from fairlap.stability.document import document_of
+from fairlap.stability.repeated import Repeated
+from fairlap.stability.table import StabilityRow, StabilityTable
+
+EQUAL = Repeated(True, 0, 10, 0.0)
+SUM = "hard-sum-r2-n50-c2"
+
+
+def a_row(contestant: str, **more: object) -> StabilityRow:
+    usual = {"work": f"{SUM} · infer", "model": SUM, "precision": "fp32", "batch": 1, "version": "1.0"}
+    return StabilityRow(contestant=contestant, **{**usual, **more})  # type: ignore[arg-type]
+
+
+TABLE = StabilityTable(
+    (
+        a_row(
+            "torch",
+            relative_error=1e-6,
+            digits_kept=6.0,
+            digits_possible=6.6,
+            time_ns=1500.0,
+            again=EQUAL,
+            process=EQUAL,
+            threads=Repeated(False, 5, 10, 3e-8),
+            batched=Repeated(why="all its sizes are in its name"),
+        ),
+        a_row("openvino", absent="it cannot", code="E_UNSUPPORTED"),
+    ),
+    seed=7,
+    threads=2,
+)
+
+
+def test_one_table_has_all_in_text_markdown_html_csv_and_json() -> None:
+    document = document_of(TABLE)
+    for name in ("text", "md", "html"):
+        found = text_of(document) if name == "text" else encoded(document, name).decode()
+        for shown in ("torch", "6.6", "1.5", "equal", "50 % differ by", "E_UNSUPPORTED"):
+            assert shown in found, (name, shown)
+    [first, second] = csv.DictReader(encoded(document, "csv").decode().splitlines())
+    assert (first["digits_kept"], first["threads_equal"], second["absent"]) == ("6.0", "False", "it cannot")
+    data = json.loads(encoded(document, "json"))
+    assert data["schema"] == "fairlap.stability/1"
+    assert data["rows"][0]["threads"]["relative"] == 3e-8
+
+
+@pytest.mark.parametrize("format_name", ["svg", "png"])
+def test_the_picture_is_drawn(format_name: str) -> None:
+    assert len(encoded(document_of(TABLE), format_name)) > 1000
+
+
+def test_a_framework_that_lacks_an_operation_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "stability_rows", lambda _plan, _report: TABLE.rows)
+    done = invoke("stability", SUM, "--on", "torch,openvino", "--seed", "7", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["seed"] == 7
+    broken = (a_row("torch", absent="it crashed", code="E_CRASH"),)
+    monkeypatch.setattr(trials, "stability_rows", lambda _plan, _report: broken)
+    assert invoke("stability", SUM, "--on", "torch", "-q").exit_code == 1
+
+
+def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:
+    assert refusal("stability", "no-such-model", "--on", "torch").code == "E_REQUEST"
+    assert refusal("stability", SUM, "--on", "torch", "-o", str(tmp_path / "a.parquet")).code == "E_OUTPUT_FORMAT"
+    assert invoke("stability", SUM, "--on", "torch", "--precision", "int8").exit_code == 2
