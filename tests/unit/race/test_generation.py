@@ -109,7 +109,7 @@ def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> No
     assert token is None or f"token {token} of prompt 1 " in process.message
 
 
-@pytest.mark.parametrize("variant", ["kept-prompt", "kept-prompt-alone"])
+@pytest.mark.parametrize("variant", ["kept-prompt", pytest.param("kept-prompt-alone", marks=pytest.mark.slow)])
 def test_prompts_that_a_cache_has_read_before_disqualify_although_answers_take_as_long(variant: str) -> None:
     """The prompt is a fifth of the time of an answer, and all of the time to its first token.
 
