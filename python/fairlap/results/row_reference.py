@@ -37,6 +37,9 @@ _UNITS = {
     "accuracy": "share",
     "target_score": "share",
     "best_score": "share",
+    "users_per_instance": "users",
+    "instances": "instances",
+    "cost_of_instances_per_hour": "the currency",
 }
 _TYPES = {"text": "text", "whole": "whole number", "number": "number", "structure": "JSON"}
 
