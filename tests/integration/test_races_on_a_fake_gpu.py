@@ -59,6 +59,7 @@ def test_a_worker_that_does_not_know_the_conditions_is_disqualified(monkeypatch:
     assert (process.outcome, process.code) == ("disqualified", "E_DEVICE_CONDITIONS")
 
 
+@pytest.mark.slow
 def test_the_largest_batch_is_the_last_that_fits_into_the_memory_of_the_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

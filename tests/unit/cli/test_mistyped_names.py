@@ -34,7 +34,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("mistakes", "--on", "trch"), "torch"),
         (("mistakes", "shaps", "--on", "numpy"), "shapes"),
         (("self-test", "mlp", "--on", "trch"), "torch"),
-        (("choose", "a.onnx", "b.onnx", "--on", "opnvino", *LABELLED), "openvino"),
+        (("choose", "a.onnx", "b.onnx", "--on", "tensrflow", *LABELLED), "tensorflow"),
         (("convert", "mlp", "--for", "trch"), "torch"),
         (("history", "mlp", "--on", "trch"), "torch"),
         (("history", "mlpp"), "mlp"),

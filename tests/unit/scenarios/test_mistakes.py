@@ -216,7 +216,7 @@ def test_what_cannot_be_planted_is_refused() -> None:
 
     assert code_of("--on", "torch:fsdp") == "E_CONTESTANT"
     assert code_of("--on", "mxnet") == "E_CONTESTANT"
-    assert code_of("--on", "numpy==2.0.0") == "E_CONTESTANT"
+    assert code_of("--on", "keras==3.0.0") == "E_CONTESTANT"
     assert code_of("matrx_product", "--on", "numpy") == "E_REQUEST"
     assert code_of("--on", "numpy", "--blocks", "0") == "E_REQUEST"
 

@@ -152,21 +152,24 @@ def _counts_of(served: Served) -> Counts:
         prompt_tokens=sum(answer.prompt_tokens for answer in whole),
         cached_tokens=sum(cached) if cached else None,
         by_events=sum(answer.counted_by == "events" for answer in whole),
-        outages=_outages(served),
+        turns_away=int(_was_away(served)),
         inexact=sum(answer.counted_by != "events" and not answer.arrivals_are_exact for answer in whole),
     )
 
 
-def _outages(served: Served) -> int:
-    """Count how often an answer came after requests that found no server, in the order in which all ended."""
-    found, is_away = 0, False
+def _was_away(served: Served) -> bool:
+    """Whether answers came after requests that found no server, in the order in which all ended.
+
+    How often is not counted: while a server ends, some of its connections still answer.
+    """
+    is_away = False
     for place in np.argsort(served.ended_ns):  # not-a-number, of requests that did not end, comes last
         failure = served.answers[place].failure
         if failure is not None and failure.code == E_SERVER:
             is_away = True
-        elif failure is None:
-            found, is_away = found + is_away, False
-    return found
+        elif failure is None and is_away:
+            return True
+    return False
 
 
 def _has_wrong_length(answer: Answer) -> bool:

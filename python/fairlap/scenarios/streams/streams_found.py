@@ -32,7 +32,7 @@ class Counts(msgspec.Struct, frozen=True):
     prompt_tokens: int = 0  # of all answered requests, by the server's count
     cached_tokens: int | None = None  # of these, by the server's count; None where it does not say
     by_events: int = 0  # answers whose tokens the server does not count: each event is one
-    outages: int = 0  # times that it could not be reached for a while, and then answered again
+    turns_away: int = 0  # turns in which it could not be reached for a while, and then answered again
     inexact: int = 0  # others that came in fewer or more events than tokens
 
     def __add__(self, other: Counts) -> Counts:
@@ -78,7 +78,7 @@ def _sum_of_known(*counts: int | None) -> int | None:
 
 _SUMMED = (
     *("requests", "answered", "shortened", "lengthened", "wrong", "repeated"),
-    *("tokens", "characters", "asked_tokens", "prompt_tokens", "by_events", "inexact", "outages"),
+    *("tokens", "characters", "asked_tokens", "prompt_tokens", "by_events", "inexact", "turns_away"),
 )
 
 

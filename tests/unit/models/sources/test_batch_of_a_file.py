@@ -107,6 +107,7 @@ def test_data_for_a_metric_cannot_be_cut_where_the_batch_is_not_first(tmp_path: 
     assert code_of(source, tmp_path) == "E_SOURCE_INPUTS"
 
 
+@pytest.mark.slow
 def test_the_batch_of_a_module_with_a_recurrence_is_its_second_size(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     module = f"recurrent_{tmp_path.name.replace('-', '_')}"

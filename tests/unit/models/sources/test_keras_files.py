@@ -42,6 +42,7 @@ def by_hand(folder: Path) -> np.ndarray:
     return answers
 
 
+@pytest.mark.slow
 def test_the_reference_is_the_model_in_float64(tmp_path: Path) -> None:
     folder, found = opened(source_of(lookup(tmp_path / "m.keras"), batch=3), tmp_path)
     (name,) = (tensor.name for tensor in found.spec.outputs)

@@ -14,7 +14,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.started_worker import python_worker
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.programs.processes import lives
-from fairlap.meters.memory import LAYERS
+from fairlap.meters.memory import INSTALLED, LAYERS
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, on_cores, with_blocks
 from fairlap.race.planning.plan_file import load_plan, save_plan
@@ -216,7 +216,8 @@ def test_a_process_takes_its_works_in_turn_and_only_the_first_has_figures_of_a_w
         assert ("peak" in process.memory.bytes) == (not process.works_before)
         assert ("interpreter" in process.phases_s) == (not process.works_before)
         assert "first_call" in process.phases_s
-    assert shared[-1].memory.absent == dict.fromkeys(LAYERS, NOT_ITS_FIRST)
+    assert set(shared[-1].memory.bytes) == {INSTALLED}
+    assert shared[-1].memory.absent == {layer: NOT_ITS_FIRST for layer in LAYERS if layer != INSTALLED}
     assert shared[-1].time_to_first_s() is None
     assert shared[-1].compile_s() is None
     rows = results_of(Run(plan, race.processes, {}, race.shares()), "run").rows

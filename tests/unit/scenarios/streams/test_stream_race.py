@@ -124,7 +124,7 @@ def test_a_restart_in_the_middle_of_a_load_is_counted_and_named(kind: Any, promp
         restarting.join()
     second.__exit__(None, None, None)
     counts = counts_of(found, server)
-    assert counts.outages == 1
+    assert counts.turns_away == 1
     assert counts.failed["E_SERVER"] > 1
     assert counts.answered > 20
     assert "W_SERVER_AWAY" in codes(row_of(found, server))

@@ -137,7 +137,7 @@ def test_a_rank_takes_leave_before_its_last_message() -> None:
         in_force={},
         leave=lambda: left.append(True),
     )
-    held = SimpleNamespace(contestant=contestant, fed=None, memory_before_second=Memory())
+    held = SimpleNamespace(contestant=contestant, fed=None, memory_at_the_end=Memory)
     service._held = held  # type: ignore[assignment]
     assert isinstance(service.quit(), Ended)
     assert left == [True]

@@ -76,7 +76,7 @@ def run_mistakes(
 
 
 def _runner(name: ContestantName, caches: Path, stack: ExitStack, report: Callable[[str], None]) -> Runner:
-    """Keras and NumPy are no contestants of other races, so they have no environments of their own."""
+    """Keras is no contestant of other races, so it has no environments of its own."""
     if name.framework in framework_names():
         [runner] = runners_for((name,), _THREADS, "cpu", caches / name.framework, stack, report)
         return runner

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap import quantity_text
 from fairlap.bench_models.environments.environment import EPISODES, LOST, OBSERVATION, OBSERVED, RETURNS, START
 from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays
@@ -44,9 +45,10 @@ class Trajectories(Inference):
                 starts = work.inputs[START].astype(np.float64) + moved
                 compared &= _stable(materials, expected, forward({}, {**work.inputs, START: starts}))
             if compared.mean() < _FEWEST_COMPARED:
+                left_out = quantity_text.share(1 - compared.mean())
                 raise InvalidRequest(
-                    f"{materials.spec.name} amplifies rounding so much that {1 - compared.mean():.0%} of its "
-                    "trajectories cannot be compared in fp32; race it in fp64",
+                    f"{materials.spec.name} amplifies rounding so much that {left_out} of its trajectories cannot "
+                    "be compared in fp32; race it in fp64",
                     code="E_PRECISION",
                 )
         return {**expected, _COMPARED: compared.astype(np.float64)}

@@ -77,10 +77,12 @@ def warnings_of(found: Counts) -> list[Notice]:
     of_answers = f"of {quantity_text.count(found.answered, 'answer')}"
     if 0 < found.failed_share <= _MOST_FAILED:
         warnings.append(Notice(W_FAILED_REQUESTS, _failed_text(found)))
-    if found.outages:
-        times = quantity_text.count(found.outages, "time")
+    if found.turns_away:
+        turns = quantity_text.count(found.turns_away, "turn")
         warnings.append(
-            Notice(W_SERVER_AWAY, f"it could not be reached and then answered again, {times}: it restarted")
+            Notice(
+                W_SERVER_AWAY, f"in {turns} it could not be reached for a while and then answered again: it restarted"
+            )
         )
     if found.shortened:
         text = f"{found.shortened:,} {of_answers} had fewer tokens than asked for"
