@@ -158,8 +158,7 @@ def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: t
     for name, framework in frameworks.items():
         for mode in modes:
             if name.variant in framework.modes_of and (why := framework.why_no_mode(name.variant, mode)):
-                others = framework.modes_of[name.variant]
-                raise InvalidRequest(f"{why}; race it with --mode {others[0]}, or leave it out", code="E_CONTESTANT")
+                raise InvalidRequest(f"{why}; leave it out", code="E_CONTESTANT")
 
 
 def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:

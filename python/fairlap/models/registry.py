@@ -158,6 +158,15 @@ def is_function(text: str) -> bool:
     return is_callable_name(text) and text not in workload_names()
 
 
+def is_unknown_size(text: str) -> bool:
+    """Whether this names a size that a model does not have: its first part is a model and no module that is at hand."""
+    name = text.partition(":")[0]
+    names = workload_names()
+    if ":" not in text or text in names or not any(name == each.partition(":")[0] for each in names):
+        return False
+    return not (Path(f"{name}.py").exists() or Path(name).is_dir() or find_spec(name) is not None)
+
+
 def find(name: str, sizes: ItemSizes | None = None) -> Model:
     """Find it by its name, or by the one that it had before it was in a family."""
     built_in = _built_in()
@@ -181,7 +190,8 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
             )
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {known or _files_read()}")
-        sizes_of_it = sorted(each for each in packages if each.startswith(f"{name.partition(':')[0]}:"))
+        own = name.partition(":")[0]
+        sizes_of_it = sorted(each for each in packages if each in (own, name) or each.startswith(f"{own}:"))
         near = sizes_of_it or difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
         if "," in name:
             spaced = " ".join(part.strip() for part in name.split(","))

@@ -48,7 +48,9 @@ def _requests_in(file: Path, notify: Callable[[str], None]) -> Mapping[str, Race
         return {file.stem: read_request(file)}
     suite, everything = read_suite(file), Selection()
     for left in suite.left_out(everything, "contestants"):
-        notify(f"{file.stem}/{left.name} is left out: {left.why}")
+        notify(
+            f"{file.stem}/{left.name} is left out: `fairlap suite run` races between two sides, and a sweep does not"
+        )
     return {f"{file.stem}/{race.name}": race for race in suite.selected(everything, "contestants")}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,18 @@ def test_a_model_is_found_by_its_former_name_and_has_the_name_of_its_size(former
 def test_a_size_that_there_is_not_is_refused_with_those_that_there_are(name: str) -> None:
     with pytest.raises(InvalidRequest, match="vit:base, vit:small, vit:tiny"):
         find(name)
+
+
+@pytest.mark.parametrize(("name", "near"), [("vit:huge", "vit:tiny"), ("mlp:small", "did you mean mlp?")])
+def test_a_size_that_there_is_not_is_no_module_unless_one_of_that_name_is_at_hand(
+    name: str, near: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert kind_of(name) is None
+    with pytest.raises(InvalidRequest, match=re.escape(near)):
+        find(name)
+    (tmp_path / f"{name.partition(':')[0]}.py").touch()
+    assert kind_of(name) is not None
 
 
 def test_larger_sizes_have_more_parameters_and_more_work() -> None:

@@ -140,7 +140,7 @@ def _print_plans(plans: dict[str, Plan], *, as_json: bool) -> None:
         return
     for name, plan in plans.items():
         print_line(f"{name}; cores are drawn again from those of each machine")
-        print_plan(plan, None, as_json=False)
+        print_plan(plan, None, as_json=False, is_saved=False)
 
 
 def _run(

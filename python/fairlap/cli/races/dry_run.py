@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _MOST_WORKS = 12
 
 
-def screen_of(plan: Plan, budget_s: float | None = None) -> list[str]:
-    """``budget_s`` is the one that was asked for."""
+def screen_of(plan: Plan, budget_s: float | None = None, *, is_saved: bool = True) -> list[str]:
+    """``budget_s`` is the one that was asked for, and ``is_saved`` whether the command can save a plan."""
     titles = list(dict.fromkeys(plan.title_of(work) for work in plan.works))
     more = len(titles) - _MOST_WORKS
     shown = [*titles[:_MOST_WORKS], *([f"and {more} more"] if more > 0 else [])]
@@ -32,7 +32,7 @@ def screen_of(plan: Plan, budget_s: float | None = None) -> list[str]:
         *(f"  {name.text:{width}}  {_how_it_runs(name, plan)}" for name in plan.contestants),
         *(f"  left out: {each.name}: {each.why}" for each in plan.skipped),
         _amount(plan, budget_s),
-        f"Seed {plan.seed}. `--json` prints the whole plan, and `--save-plan FILE` writes it.",
+        f"Seed {plan.seed}. `--json` prints the whole plan{', and `--save-plan FILE` writes it' if is_saved else ''}.",
     ]
 
 

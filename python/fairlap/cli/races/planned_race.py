@@ -248,7 +248,7 @@ def _say_what_is_not_checked(plan: Plan, notify: Callable[[str], None]) -> None:
         notify(f"not checked, since a dry run asks no package index: whether {asked} can be installed")
 
 
-def print_plan(plan: Plan, budget_s: float | None, *, as_json: bool) -> None:
+def print_plan(plan: Plan, budget_s: float | None, *, as_json: bool, is_saved: bool = True) -> None:
     if as_json:
         from fairlap.cli.output import print_json
 
@@ -256,5 +256,5 @@ def print_plan(plan: Plan, budget_s: float | None, *, as_json: bool) -> None:
         return
     from fairlap.cli.races.dry_run import screen_of
 
-    for line in screen_of(plan, budget_s):
+    for line in screen_of(plan, budget_s, is_saved=is_saved):
         print_line(line)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.registry import workload_names
+from fairlap.models.registry import is_unknown_size, workload_names
 from fairlap.models.sources.contract import SourceKind
 from fairlap.plugins import class_at
 from fairlap.request.fields.source import Source
@@ -39,7 +39,11 @@ def _entries() -> Iterable[EntryPoint]:
 
 
 def kind_of(text: str) -> type[SourceKind] | None:
-    """Find the kind of source that this text names; None for the name of a model, as of one size of a family."""
+    """Find the kind of source that this text names; None for the name of a model, or of a size that it lacks."""
+    return None if is_unknown_size(text) else _recognised(text)
+
+
+def _recognised(text: str) -> type[SourceKind] | None:
     if text in workload_names():
         return None
     return next((kind for kind in kinds() if kind.recognises(text)), None)
@@ -55,7 +59,7 @@ def kind_at(place: str) -> type[SourceKind]:
 
 
 def require_kind(source: Source) -> type[SourceKind]:
-    found = kind_of(",".join((source.path, *source.exports)))
+    found = _recognised(",".join((source.path, *source.exports)))
     if found is None:
         raise InvalidRequest(f"{source.text} is not a model file that fairlap reads", code="E_SOURCE")
     return found

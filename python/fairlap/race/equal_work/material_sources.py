@@ -47,7 +47,8 @@ _UNSEEN_FROM = 2000
 
 def require_offered(spec: Spec, work: Work) -> None:
     if work.mode not in spec.modes:
-        raise InvalidRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
+        has = ", ".join(spec.modes)
+        raise InvalidRequest(f"{work.model} has no mode {work.mode}; it has {has}: give --mode {spec.modes[0]}")
     if why := mode_side(work.mode).why_not_in(work.precision):
         raise InvalidRequest(why)
     if work.precision not in spec.precisions:
