@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import fairlap
@@ -153,18 +154,17 @@ def test_ipython_reports_a_mistake_in_one_line(ipython: Any, capsys: pytest.Capt
 
 @pytest.mark.sanitized
 def test_it_agrees_with_timeit(ipython: Any) -> None:
-    """Compare the least of three tries of both: another process delays a call, and nothing makes it faster."""
+    """Compare medians of tries that follow each other; one try that nothing disturbs is enough, of up to five."""
     ipython.run_cell("numbers = [(n * 7919) % 4001 for n in range(4001)]").raise_error()
-    ours, theirs = [], []
-    for _ in range(3):
+    ratios: list[float] = []
+    while len(ratios) < 5 and not any(0.9 < each < 1.1 for each in ratios):
         timed = ipython.run_cell("%timeit -o -q -n 1 -r 300 sorted(numbers)")
-        theirs.append(1e9 * timed.result.best)
         found = ipython.run_cell(
             "%%fairlap blocks=8, seconds=0.02\n## ours\nsorted(numbers)\n## other\nsorted(list(numbers))\n"
         ).result
         [row] = [row for row in found.rows if row.name == "ours"]
-        ours.append(min(row.block_medians_ns))
-    assert min(ours) == pytest.approx(min(theirs), rel=0.1)
+        ratios.append(median(row.block_medians_ns) / (1e9 * median(timed.result.all_runs)))
+    assert any(0.9 < each < 1.1 for each in ratios), ratios
 
 
 def test_both_names_are_public() -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -105,7 +106,7 @@ def test_an_answer_has_its_tokens_each_when_it_is_chosen(program: ProgramServer)
     assert answer.finish == "length"
     gaps_s = [(b - a) / 1e9 for a, b in zip(answer.came_ns, answer.came_ns[1:], strict=False)]
     assert len(gaps_s) == 4
-    assert min(gaps_s) > TOKEN_S / 2
+    assert median(gaps_s) > TOKEN_S / 2  # one that is read late is soon followed by the next
     assert raw.is_done
 
 
