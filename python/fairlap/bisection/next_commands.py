@@ -7,7 +7,7 @@ import shlex
 from fairlap.bisection.bisect_request import BisectRequest
 from fairlap.bisection.points.history import History
 from fairlap.frameworks.registry import framework_named
-from fairlap.launch.packages.installed_packages import package_of
+from fairlap.machine.software import package_of
 from fairlap.request.names import contestant_named
 
 _BEFORE, _AFTER = "before.json", "after.json"

@@ -18,12 +18,13 @@ from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import Environment, environment_with
-from fairlap.launch.packages.installed_packages import hidden_by, package_of
+from fairlap.launch.packages.installed_packages import hidden_by
 from fairlap.launch.packages.interpreters import lacks_module
 from fairlap.launch.packages.making import Making, making_of
 from fairlap.launch.packages.origins import require_installable
 from fairlap.launch.started_worker import python_worker
 from fairlap.machine.hardware.processor import available_cores_by_node
+from fairlap.machine.software import package_of
 from fairlap.request.fields.package_origin import INSTALLED_FIRST, is_pinned
 from fairlap.request.fields.server_address import UNENCRYPTED, server_address
 from fairlap.request.names import COMMAND, THREADS, ContestantName

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Callable
 
@@ -76,6 +77,11 @@ def installed_versions(names: tuple[str, ...] = PACKAGES) -> dict[str, str]:
         if installed := _version(version, name):
             found[name] = installed
     return found
+
+
+def package_of(requirement: str) -> str:
+    """Name the package, in the form in which two spellings of it are equal."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\[=<>!~ @;(]", requirement, maxsplit=1)[0]).lower()
 
 
 def _version(read: Callable[[str], str], name: str) -> str:

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
-from fairlap.launch.packages.installed_packages import package_of
 from fairlap.launch.runners import require_known, requirements_of, runners_for, runs_here
+from fairlap.machine.software import package_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_function import returned_by
 from fairlap.race.planning.plan_from_request import plan_of

@@ -14,10 +14,11 @@ from fairlap.bisection.points.releases import Releases
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.environments import Environment, environment_with
-from fairlap.launch.packages.installed_packages import hidden_by, package_of, packages_in
+from fairlap.launch.packages.installed_packages import hidden_by, packages_in
 from fairlap.launch.packages.making import making_of
 from fairlap.launch.packages.origins import with_pinned_origins
 from fairlap.launch.runners import requirements_of
+from fairlap.machine.software import package_of
 
 
 class Installed:

@@ -13,7 +13,7 @@ from fairlap.bisection.bisect_request import E_BISECT, BisectRequest
 from fairlap.bisection.points.history import History, Point
 from fairlap.bisection.points.pip_index import versions_of, wheel_of
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.launch.packages.installed_packages import package_of
+from fairlap.machine.software import package_of
 
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _WHEEL = ".whl"

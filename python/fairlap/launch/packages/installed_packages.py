@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, distributions
 
 from fairlap.launch.environments import Environment
-
-
-def package_of(requirement: str) -> str:
-    """Name the package, in the form in which two spellings of it are equal."""
-    return re.sub(r"[-_.]+", "-", re.split(r"[\[=<>!~ @]", requirement, maxsplit=1)[0]).lower()
+from fairlap.machine.software import package_of
 
 
 def packages_in(made: Environment) -> dict[str, str]:

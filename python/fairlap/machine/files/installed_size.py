@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError
 
-_NAME = re.compile(r"\s*([\w.-]+)")
+from fairlap.machine.software import package_of
+
 _OF_AN_EXTRA = re.compile(r";.*\bextra\s*==")
 
 
 def installed_bytes(requirements: Iterable[str]) -> int:
     """Sum up the named packages and all that they need; 0 where none of the named ones is installed."""
-    return sum(_size_of(name) for name in _with_needed(map(_named, requirements)))
+    return sum(_size_of(name) for name in _with_needed(map(package_of, requirements)))
 
 
 def _with_needed(names: Iterable[str]) -> set[str]:
@@ -37,7 +38,7 @@ def _needs(name: str) -> tuple[str, ...] | None:
         required = Distribution.from_name(name).requires or ()
     except (PackageNotFoundError, ValueError):  # or it has no name
         return None
-    return tuple(_named(each) for each in required if not _OF_AN_EXTRA.search(each))
+    return tuple(package_of(each) for each in required if not _OF_AN_EXTRA.search(each))
 
 
 @cache
@@ -45,9 +46,3 @@ def _size_of(name: str) -> int:
     record = Distribution.from_name(name).read_text("RECORD") or ""
     sizes = (row[2] for row in csv.reader(record.splitlines()) if len(row) == 3)
     return sum(int(size) for size in sizes if size.isdecimal())
-
-
-def _named(requirement: str) -> str:
-    """Name the package as its metadata may be looked up."""
-    found = _NAME.match(requirement)
-    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from fairlap.errors import InvalidRequest
 from fairlap.launch.environments import environment_with
-from fairlap.launch.packages.installed_packages import hidden_by, package_of, packages_in
+from fairlap.launch.packages.installed_packages import hidden_by, packages_in
 from fairlap.launch.packages.making import making_of
 from fairlap.machine.programs.passed_environment import own_environment
+from fairlap.machine.software import package_of
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.streams.started.server_start import ServerStart
 
