@@ -1,1 +1,1 @@
-"""Decoders with Llama 2's layers, in the sizes of llama2.c's models that tell stories."""
+"""Decoders with Llama 2's layers, in the sizes of llama2.c's story models."""

@@ -15,7 +15,6 @@ from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.race_request import RaceOptions, RaceRequest, read_request
 from fairlap.request.suite import Selection, read_suite
 from fairlap.request.toml_file import parsed_toml
-from fairlap.verdict import ERROR_RATE
 
 CODE = "E_SWEEP"
 _AFTER_BLOCKS = ("min_memory", "max_batch", "profile", "recompile")
@@ -25,6 +24,7 @@ _OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name 
 def plans_of(files: Sequence[Path], notify: Callable[[str], None], *, trust: bool = False) -> dict[str, Plan]:
     """Draw the plans, by the name of the request file, or of a suite's file and the race.
 
+    All works of a file share one error rate, as when it runs on one machine.
     The cores in them stand for those of the machines. ``trust`` lets files of users' models run code.
     """
     plans: dict[str, Plan] = {}
@@ -38,7 +38,8 @@ def plans_of(files: Sequence[Path], notify: Callable[[str], None], *, trust: boo
                 raise InvalidRequest(f"{file}: {why}", code=CODE)
             request = msgspec.structs.replace(request, trust=trust)
             drawn[name] = plan_of(request, notify, _cores_for(request))
-        plans |= drawn if file.stem in requests else _with_one_error_rate(drawn)
+        works = sum(len(plan.works) for plan in drawn.values())
+        plans |= {name: plan.sharing_its_errors(works) for name, plan in drawn.items()}
     return plans
 
 
@@ -52,14 +53,6 @@ def _requests_in(file: Path, notify: Callable[[str], None]) -> Mapping[str, Race
             f"{file.stem}/{left.name} is left out: `fairlap suite run` races between two sides, and a sweep does not"
         )
     return {f"{file.stem}/{race.name}": race for race in suite.selected(everything, "contestants")}
-
-
-def _with_one_error_rate(plans: Mapping[str, Plan]) -> dict[str, Plan]:
-    """Give each work its part of the error rate that all share, as when the suite runs on one machine."""
-    works = sum(len(plan.works) for plan in plans.values())
-    return {
-        name: msgspec.structs.replace(plan, alpha=ERROR_RATE * len(plan.works) / works) for name, plan in plans.items()
-    }
 
 
 def _cores_for(request: RaceRequest) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
+from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_file import load_plan
 from fairlap.results.results import results_of
 from fairlap.suite.suite_document import over_suite, works_of
@@ -78,3 +79,14 @@ def test_a_plan_cannot_claim_more_than_the_stated_error_rate(alpha: float, tmp_p
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode({**plan, "alpha": alpha}))
     with pytest.raises(InvalidRequest):
         load_plan(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize("works", range(1, 50))
+def test_the_plan_of_a_race_that_has_all_works_of_its_suite_is_read_again(works: int) -> None:
+    """0.05 * 3 / 3 is more than 0.05, which a plan that is read may not have."""
+    plan = saved_run({"base": 1e6, "change": 1e6}).plan
+    plan = msgspec.structs.replace(plan, works=plan.works * works)
+    shared = plan.sharing_its_errors(works)
+    assert shared.alpha == verdict.ERROR_RATE
+    assert msgspec.json.decode(msgspec.json.encode(shared), type=Plan).alpha == verdict.ERROR_RATE
+    assert plan.sharing_its_errors(2 * works).alpha == pytest.approx(verdict.ERROR_RATE / 2)

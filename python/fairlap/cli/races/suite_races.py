@@ -224,8 +224,7 @@ class _Running:
                 before, state="failed", why=planned.why, code=planned.code, findings=[finding]
             )
             return
-        plan = joined(group)
-        plan = msgspec.structs.replace(plan, alpha=ERROR_RATE * len(plan.works) / self._works)
+        plan = joined(group).sharing_its_errors(self._works)
         resumed = self._resumed(before)
         plan = resumed.run.plan if resumed else plan
         taken: dict[str, RaceDocument] = {}

@@ -181,6 +181,10 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
             else f"{done} of {quantity_text.count(self.process_count(), 'process')}"
         )
 
+    def sharing_its_errors(self, works: int) -> Plan:
+        """Give its works their part of the error rate that so many works share."""
+        return msgspec.structs.replace(self, alpha=ERROR_RATE / (works / len(self.works)))
+
     def title_of(self, work: Work) -> str:
         """Name a work for people."""
         title = work_title(work.label, self.data, (name.framework for name in self.contestants))
