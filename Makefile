@@ -99,7 +99,7 @@ messages-rendered: $(VENV)/.dev  ## Provoke a message of every code, and print e
 	PYTHONPATH=tests/support $(BIN)/python tests/support/rendered_messages.py
 
 clean:  ## Remove everything that make has installed or built.
-	rm -rf $(VENV) build dist python/fairlap/engine/_native*.so
+	rm -rf $(VENV) build dist python/fairlap/engine/*.so
 
 ## Measure fairlap
 bench-engine: $(VENV)/.bench build/release/.module  ## Compare cost and bias per sample with other timers.

@@ -25,7 +25,7 @@ RACE_SECTIONS: Mapping[str, str] = {
     "How long": "runs budget blocks fresh target only-winner max-slowdown best-budget wait",
     "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels groups "
     "corrupt price require for",
-    "What else to measure": "profile trace recompile min-memory max-batch max-batch-budget",
+    "What else to measure": "profile trace recompile count-allocations min-memory max-batch max-batch-budget",
     "Plans and results": "dry-run save-plan plan resume recheck store output json quiet",
     "Help": "h help",
 }

@@ -33,6 +33,7 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of
+from fairlap.race.processes.counted_allocations import counting, require_countable
 from fairlap.race.processes.kept_workers import KeptWorkers
 from fairlap.race.processes.one_process import ProcessRun
 from fairlap.race.processes.repeated_processes import RepeatedProcesses
@@ -121,6 +122,7 @@ class Race:
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
                 if self.plan.device == "cpu":
                     require_room_for_weights(self.plan.contestants, works)
+                require_countable(self.plan)
                 for side in race_sides():
                     side.require_plan(self.plan, works)
                 feeding = stack.enter_context(Feeding(self.plan, works))
@@ -136,6 +138,7 @@ class Race:
                     self.plan.precisions,
                     self.plan.pass_env,
                 )
+                runners = counting(runners, self.plan)
                 self._began_s = time.monotonic()
                 if self._ending is not None:
                     self._ending.leave_out(self._began_s - runners_began_s)

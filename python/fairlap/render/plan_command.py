@@ -263,6 +263,8 @@ def _training(plan: Plan) -> Words:
 
 def _after_the_blocks(plan: Plan) -> Words:
     words: Words = []
+    if plan.count_allocations:
+        words.append("--count-allocations")
     if plan.min_memory:
         words.append("--min-memory")
     if plan.max_batch:

@@ -327,6 +327,9 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
             'not timed: at these batches, sizes of the model such as "tokens=64", or types such as "float64".'
         ),
     ] = ()
+    count_allocations: Annotated[
+        bool, _about("Count how often a call of each contestant allocates memory, and how much; compare both.")
+    ] = False
     min_memory: Annotated[
         bool, _about("Search for the smallest memory in which each contestant runs, after the blocks.")
     ] = False

@@ -36,8 +36,8 @@ INSTALLED_SIZE = verdict.Metric("installed size", "B", is_speed=False, given_key
 PAGE_FAULTS = verdict.Metric("page faults per call", "", is_speed=False, given_key="page_faults")
 ENERGY = verdict.Metric("energy per item", "J", is_speed=False)
 _OF_RUNS = frozenset({CPU_TIME, PEAK_MEMORY})  # shown of programs; of frameworks, rows have these figures
-_FEWEST_FAULTS = 1.0
-"""Fewer in a call count as one: 0 has no ratio, and a fault in a thousand calls costs nothing."""
+_FEWEST = 1.0
+"""Fewer faults, allocations or bytes in a call count as one, since 0 has no ratio."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,15 @@ def _installed(process: ProcessResult, work: Work) -> float | None:
 
 def _page_faults(process: ProcessResult, work: Work) -> float | None:
     faults = None if process.elsewhere else process.per_call.get("page_faults")
-    return None if faults is None else max(faults, _FEWEST_FAULTS)
+    return None if faults is None else max(faults, _FEWEST)
+
+
+def _allocations(process: ProcessResult, work: Work) -> float | None:
+    return None if process.allocations is None else max(process.allocations.number, _FEWEST)
+
+
+def _allocated(process: ProcessResult, work: Work) -> float | None:
+    return None if process.allocations is None else max(process.allocations.bytes, _FEWEST)
 
 
 def _energy(process: ProcessResult, work: Work) -> float | None:
@@ -281,6 +289,8 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     PEAK_MEMORY: _peak_memory,
     INSTALLED_SIZE: _installed,
     PAGE_FAULTS: _page_faults,
+    verdict.ALLOCATIONS: _allocations,
+    verdict.ALLOCATED: _allocated,
     ENERGY: _energy,
 }
 

@@ -26,6 +26,7 @@ _OTHER_NAMES = {
     "memory": "peak_memory_bytes",
     "memory_peak": "peak_memory_bytes",
     "installed_size": "installed_bytes",
+    "allocated": "allocated_bytes",
     "compile_time": "compile_cold_s",
     "energy": "energy_per_item_j",
     "rate": "largest_rate_per_s",

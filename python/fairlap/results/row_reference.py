@@ -38,6 +38,7 @@ _UNITS = {
     "target_score": "share",
     "best_score": "share",
     "users_per_instance": "users",
+    "allocations": "allocations",
     "instances": "instances",
     "cost_of_instances_per_hour": "the currency",
 }

@@ -31,7 +31,13 @@ from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_ba
 from fairlap.results.columns.latency import latency_of, modes_of
 from fairlap.results.columns.learning.data_seeds import order_depends_on_data
 from fairlap.results.columns.learning.scores import scores_of
-from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
+from fairlap.results.columns.memory import (
+    allocations_of,
+    memory_absent,
+    memory_by_layer,
+    memory_of,
+    smallest_memory_of,
+)
 from fairlap.results.columns.of_scenarios import absent_of, figures_of
 from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
 from fairlap.results.columns.roofline import roofline_of, roofs_under
@@ -116,6 +122,7 @@ def _row(
         **_phases(result, work),
         **compilation_of(run, work_result, result),
         **memory_of(result),
+        **allocations_of(result),
         **smallest_memory_of(result, asked_for=run.plan.min_memory and work_result.conditions == run.plan.headline),
         **largest_batch_of(result, asked_for=run.plan.max_batch > 0 and work_result.conditions == run.plan.headline),
         **utilisation_of(result, threads=run.plan.threads_of(work), device=run.plan.device),

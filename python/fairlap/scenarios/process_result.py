@@ -10,6 +10,7 @@ import msgspec
 
 from fairlap.engine.measurement import Notice
 from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS, WorkIn
+from fairlap.meters.allocations import Allocations
 from fairlap.meters.device_slowdown import DeviceState
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
@@ -203,6 +204,8 @@ class ProcessResult(msgspec.Struct):
     call_cost: CallCost | None = None  # None where it is unknown what a call computes
     overhead_ns: float | None = None  # of a call with next to nothing to compute; of one process of each contestant
     overhead_absent: str = ""  # why that is unknown, where it was asked for
+    allocations: Allocations | None = None  # in a call, where they were counted
+    allocations_absent: str = ""  # why that is unknown, where it was asked for
     warnings: list[Notice] = []
     memory: Memory = Memory()
     smallest_memory: SmallestMemory | None = None  # with the last finished process of the contestant

@@ -18,7 +18,9 @@ from typing import Any
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.programs.command import CommandFailed, CommandRun
-from fairlap.frameworks.suites.child_process import ASV, PYTEST, BenchmarkFailed, BenchmarkProcess, Member, Reply
+from fairlap.frameworks.suites.child_process import BenchmarkFailed, BenchmarkProcess, Member, Reply
+from fairlap.frameworks.suites.tools import ASV, PYTEST, TORCH
+from fairlap.frameworks.suites.torch_operators import REGISTERS, home_of
 from fairlap.machine.files.folder_hash import code_files, folder_hash
 from fairlap.machine.files.regular_file import content_of
 from fairlap.machine.programs.passed_environment import own_environment
@@ -76,7 +78,8 @@ def open_suite(path: Path, options: FoundOptions, notify: Callable[[str], None])
     races = tuple({each.name: each for each in _found(path, options, notify)}.values())
     if not races:
         raise InvalidRequest(
-            f"{path} has no benchmark of asv, pytest-benchmark, Google Benchmark, nvbench or criterion", code=E_SUITE
+            f"{path} has no benchmark of asv, pytest-benchmark, PyTorch, Google Benchmark, nvbench or criterion",
+            code=E_SUITE,
         )
     return Suite(path, suite_hash(path), races)
 
@@ -101,6 +104,10 @@ def _found(path: Path, options: FoundOptions, notify: Callable[[str], None]) -> 
         folder = _benchmark_folder(path)
         files = [each for each in code_files(folder) if each.suffix == ".py"] if folder.is_dir() else [folder]
         contents = [(each, content_of(each)) for each in files]
+        home = home_of(str(folder.absolute()))
+        if home and any(REGISTERS.search(content) for _, content in contents):
+            yield from _of_python(_member_of_torch(folder, home), options, notify)
+            return
         if any(_OF_ASV.search(content) for each, content in contents if not _is_test(each)):
             yield from _of_python(_member_of_asv(folder), options, notify)
         if any(_OF_PYTEST.search(content) for _, content in contents):
@@ -129,6 +136,12 @@ def _member_of_asv(path: Path) -> Member:
     if path.is_dir():
         return Member(ASV, str(path))
     return Member(ASV, str(path.parent), module=f"{path.parent.name}.{path.stem}")
+
+
+def _member_of_torch(path: Path, home: str) -> Member:
+    """Of one file or folder below the home of these benchmarks, its modules alone."""
+    within = path.absolute().with_suffix("").relative_to(home)
+    return Member(TORCH, home, module=".".join(within.parts))
 
 
 def _of_python(member: Member, options: FoundOptions, notify: Callable[[str], None]) -> Iterator[FoundRace]:

@@ -80,9 +80,12 @@ from fairlap.verdict.judge import design_so_far as design_so_far
 from fairlap.verdict.judge import judge as judge
 from fairlap.verdict.judge import levels_at_end as levels_at_end
 from fairlap.verdict.judge import too_few_blocks as too_few_blocks
+from fairlap.verdict.metric import ALLOCATED as ALLOCATED
+from fairlap.verdict.metric import ALLOCATIONS as ALLOCATIONS
 from fairlap.verdict.metric import COMPILE_TIME as COMPILE_TIME
 from fairlap.verdict.metric import LATENCY as LATENCY
 from fairlap.verdict.metric import METRICS_OF_CALLS as METRICS_OF_CALLS
+from fairlap.verdict.metric import QUANTITIES_COUNTED as QUANTITIES_COUNTED
 from fairlap.verdict.metric import QUANTITIES_OF_A_START as QUANTITIES_OF_A_START
 from fairlap.verdict.metric import REPORTED_TIME as REPORTED_TIME
 from fairlap.verdict.metric import THROUGHPUT as THROUGHPUT

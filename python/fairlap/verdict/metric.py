@@ -40,3 +40,8 @@ TIME_TO_FIRST_INFERENCE = Metric("time to first inference", "ns", is_speed=False
 TIME_TO_FIRST_GRADIENT = Metric("time to first gradient", "ns", is_speed=False)
 QUANTITIES_OF_A_START = frozenset({COMPILE_TIME, TIME_TO_FIRST_INFERENCE, TIME_TO_FIRST_GRADIENT})
 """Known of processes that started alone."""
+
+ALLOCATIONS = Metric("allocations per call", "", is_speed=False, given_key="allocations")
+ALLOCATED = Metric("memory allocated per call", "B", is_speed=False, given_key="allocated")
+QUANTITIES_COUNTED = frozenset({ALLOCATIONS, ALLOCATED})
+"""Known of processes that counted them, which a race does when it is asked."""

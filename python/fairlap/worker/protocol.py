@@ -34,6 +34,7 @@ from fairlap.scenarios.ranks.ranks_messages import (
     TimeCollective,
 )
 from fairlap.scenarios.rotated.rotated_messages import MeasureMix, MixMeasured, SeeSize, SizeSeen
+from fairlap.scenarios.untimed.allocations_messages import AllocationsCounted, CountAllocations
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured, ProfileCalls, Profiled
 
@@ -162,6 +163,7 @@ Request = (
     | Restore
     | ProfileCalls
     | Overhead
+    | CountAllocations
     | Describe
     | Resize
     | StepAlone
@@ -233,6 +235,7 @@ Reply = (
     | Restored
     | Profiled
     | OverheadMeasured
+    | AllocationsCounted
     | Described
     | Resized
     | SteppedAlone

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from benchmark_suites import ASV_NAMES, asv_folder, project, pytest_folder
 from fairlap.frameworks.suites.child_process import (
-    ASV,
-    PYTEST,
     BenchmarkFailed,
     BenchmarkProcess,
     BenchmarkSkipped,
@@ -21,6 +19,7 @@ from fairlap.frameworks.suites.child_process import (
     Reply,
 )
 from fairlap.frameworks.suites.suite_benchmark import require_from_side
+from fairlap.frameworks.suites.tools import ASV, PYTEST
 
 WITHIN_S = 60.0
 

@@ -216,6 +216,12 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     help="Limit the address space of every worker.",
 )
 @click.option(
+    "--count-allocations",
+    is_flag=True,
+    default=None,
+    help="Count how often a call allocates memory, and how much.",
+)
+@click.option(
     "--min-memory",
     is_flag=True,
     default=None,

@@ -17,6 +17,8 @@ from typing import Any
 
 from fairlap.frameworks.suites.imports_of_side import SideFirst, imports_from
 from fairlap.frameworks.suites.process_memory import peak_bytes
+from fairlap.frameworks.suites.tools import ASV, PYTEST, TORCH
+from fairlap.frameworks.suites.torch_operators import own_modules
 
 _CACHE = "cache.pickle"  # in the current folder, which is a temporary one, as asv has it
 _OURS = {"fairlap": ""}
@@ -29,12 +31,16 @@ class Child:
         self._replies = os.fdopen(options["replies"], "w", encoding="utf-8") if "replies" in options else None
         self._requests = int(options.get("requests", -1))
         folder, base = os.path.split(self._suite)
-        self._is_asv = options["tool"] == "asv"
+        self._tool = options["tool"]
         self._root = base.removesuffix(".py")
-        own = {self._root: folder} if self._is_asv else {"conftest": "", **_package_of(self._suite)}
-        self._own = {**own, **_OURS}
+        self._own = {**self._own_modules(folder), **_OURS}
         self._side_first = SideFirst(self._side, self._own)
         self._side_first.install()
+
+    def _own_modules(self, folder: str) -> dict[str, str]:
+        if self._tool == ASV:
+            return {self._root: folder}
+        return own_modules(self._suite) if self._tool == TORCH else {"conftest": "", **_package_of(self._suite)}
 
     def reply(self, **fields: Any) -> None:
         assert self._replies is not None
@@ -45,9 +51,9 @@ class Child:
         if mode == "cache":
             self._write_cache()
         elif mode == "list":
-            self._list_asv() if self._is_asv else self._list_pytest()
+            {ASV: self._list_asv, PYTEST: self._list_pytest, TORCH: self._list_torch}[self._tool]()
         else:
-            self._run_asv(mode) if self._is_asv else self._run_pytest(mode)
+            {ASV: self._run_asv, PYTEST: self._run_pytest, TORCH: self._run_torch}[self._tool](mode)
 
     def _list_asv(self) -> None:
         from fairlap.frameworks.suites.asv_benchmarks import benchmarks_in
@@ -126,6 +132,31 @@ class Child:
             self.reply(error="it was not found" if not session.outcome else "it did not use its fixture benchmark")
         elif mode == "try":
             self.reply(ok=True, from_side=self._from_side())
+
+    def _list_torch(self) -> None:
+        from fairlap.frameworks.suites.torch_operators import operators_in
+
+        found, broken = [], []
+        for each in operators_in(self._suite, self._options["module"]):
+            if isinstance(each, tuple):
+                broken.append({"name": each[0], "why": described(each[1])})
+            else:
+                tags = [each.tag] if each.tag else []
+                found.append({"name": each.name, "kind": "time", "module": each.module, "tags": tags})
+        self.reply(found=found, broken=broken)
+
+    def _run_torch(self, mode: str) -> None:
+        from fairlap.frameworks.suites.torch_operators import operators_in
+
+        every = operators_in(self._suite, self._options["module"])
+        operator = next((each for each in every if not isinstance(each, tuple) and each.name == self._name), None)
+        if operator is None:
+            raise LookupError("this version of the suite does not have it, or cannot build it")
+        samples = operator.samples()
+        samples.warm_up(samples.before())
+        self.reply(ok=True, kind="time", unit="seconds", timeout_s=None, from_side=self._from_side())
+        if mode == "run":
+            self._serve(samples.sample_ns)
 
     def _serve(self, sample: Callable[[], float]) -> None:
         for _ in self._asked():

@@ -19,10 +19,10 @@ import msgspec
 
 from fairlap.errors import shortened
 from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
+from fairlap.frameworks.suites.tools import ASV
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.machine.programs.orphans import in_own_session
 
-ASV, PYTEST = "asv", "pytest"
 LONGEST_START_S = 600.0  # of imports, setup and warm-up
 _MOST_PRINTED = 4096
 _MOST_REPLY = 64 * 2**20

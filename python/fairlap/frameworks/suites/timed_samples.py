@@ -37,7 +37,7 @@ class TimedSamples:
         timer: Timer | None = None,
         pause_gc: bool = True,
     ) -> None:
-        self._before, self.number = before, number
+        self.before, self.number = before, number
         self._sample_time_s, self._warm_up_s, self._pause_gc = sample_time_s, warm_up_s, pause_gc
         self._timer = None if timer in _WALL_TIMERS else timer
 
@@ -51,7 +51,7 @@ class TimedSamples:
             if found or took_s >= self._sample_time_s:
                 if over:
                     break
-                first = self._before() if found else first
+                first = self.before() if found else first
             else:
                 growth = min(10.0, max(1.1, self._sample_time_s / took_s)) if took_s > 0 else 10.0
                 number = max(number + 1, int(growth * number))
@@ -60,7 +60,7 @@ class TimedSamples:
     def sample_ns(self) -> float:
         """Of one call. A sample during which the clock went back is taken again."""
         for _ in range(_MOST_TRIES):
-            if isfinite(found_ns := self._time_ns(self._before(), self.number)):
+            if isfinite(found_ns := self._time_ns(self.before(), self.number)):
                 return found_ns
         raise CallFailed("the clock of this machine goes back again and again")
 

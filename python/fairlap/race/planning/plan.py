@@ -97,6 +97,7 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     limits: Limits = Limits()
     device: str = "cpu"
     lock_clocks: str = ""  # of the GPU, for the length of the race: "base", or MHz
+    count_allocations: bool = False  # in a call of each contestant, in the processes that are timed
     min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
     data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
     to_score: float | None = None  # train until this score on held-out items is reached

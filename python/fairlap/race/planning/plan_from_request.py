@@ -109,6 +109,7 @@ def plan_of(
         device=device,
         lock_clocks=request.lock_clocks,
         fresh=request.fresh,
+        count_allocations=request.count_allocations,
         min_memory=request.min_memory,
         data=data,
         until_decided=until_decided,

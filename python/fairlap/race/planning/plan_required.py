@@ -8,9 +8,10 @@ import msgspec
 
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.shared_processes import with_fresh_processes
-from fairlap.verdict import QUANTITIES_OF_A_START, RequiredChange, require_once
+from fairlap.verdict import QUANTITIES_COUNTED, QUANTITIES_OF_A_START, RequiredChange, require_once
 
 _OF_A_START = frozenset(each.key for each in QUANTITIES_OF_A_START)
+_COUNTED = frozenset(each.key for each in QUANTITIES_COUNTED)
 
 
 def with_required(plan: Plan, required: Sequence[RequiredChange]) -> Plan:
@@ -21,7 +22,8 @@ def with_required(plan: Plan, required: Sequence[RequiredChange]) -> Plan:
     """
     required = (*plan.required, *required)
     require_once(required)
-    plan = msgspec.structs.replace(plan, required=required)
+    counts = plan.count_allocations or any(each.quantity in _COUNTED for each in required)
+    plan = msgspec.structs.replace(plan, required=required, count_allocations=counts)
     plan = with_fresh_processes(plan) if required else plan
     if not any(each.quantity in _OF_A_START for each in required):
         return plan

@@ -135,6 +135,7 @@ def _require_no_more(request: RaceRequest) -> None:
         **{side.title: True for side in sides_asked(request)},
         "--data": request.data is not None,
         "--max-batch": request.max_batch is not None,
+        "--count-allocations": request.count_allocations,
         "--min-memory": request.min_memory,
         "--profile": request.profile,
         "--recompile": request.recompile != (),

@@ -28,6 +28,7 @@ from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.block_worker import block_worker, request_for, unseen_orphans
+from fairlap.race.processes.counted_allocations import count_allocations
 from fairlap.race.processes.recorded_turns import Turn, record_energy, record_one_turn, record_rounds
 from fairlap.race.processes.turn_start import MemoryDeals, unused_calls
 from fairlap.scenarios.process_result import Outcome, ProcessResult
@@ -341,7 +342,8 @@ class ProcessRun:
         """Measure what is left for the end, and return False if the worker was lost over it."""
         if self.result.ranks is not None and mode_side(self._materials.work.mode).ranks_alone:
             return step_alone(self._here, self.plan, self.result)
-        return self._bench.overheads.measured(self._here, self.result, self.plan)
+        counted = count_allocations(self._here, self.result, self.plan)
+        return counted and self._bench.overheads.measured(self._here, self.result, self.plan)
 
     def _answer(self, which: protocol.Which, when: str) -> Path:
         """Ask for an answer, compare it with the reference, and record the error also when it is right."""

@@ -78,6 +78,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *filter(None, [scenario_figures_text(row)]),
         *_on_device(result, row),
         *_feeding(row),
+        *_allocations(row),
         *_smallest_memory(row),
         *_largest_batch(result, row),
         *_energy(result, row),
@@ -159,6 +160,15 @@ def _feeding(row: Row) -> list[str]:
     pipeline = row.settings.get("feed", "a pipeline")
     items, share = quantity_text.number(rate.value), quantity_text.share(waited.value)
     return [f"fed by {pipeline}: {items} items/s, waited {share} of the time{details}"]
+
+
+def _allocations(row: Row) -> list[str]:
+    number, size = row.allocations, row.allocated_bytes
+    if number is None or size is None:
+        return []
+    return [
+        f"allocates {quantity_text.size(size.value)} in {quantity_text.count(round(number.value), 'piece')} per call"
+    ]
 
 
 def _smallest_memory(row: Row) -> list[str]:

@@ -73,6 +73,10 @@ class Resources(Calls, frozen=True, kw_only=True):
             "program's file."
         ),
     ]
+    allocations: Annotated[Estimate | None, _memory("How often a call allocates memory, where it was counted.")]
+    allocated_bytes: Annotated[
+        Estimate | None, _memory("How much a call allocates, freed again or not, where it was counted.")
+    ]
     memory_bytes: Annotated[
         dict[str, float],
         _memory("Memory by layer: resident by kind, children, allocator, driver, and on disk; median of processes."),

@@ -18,6 +18,7 @@ _PEAKS = {
 }
 _SMALLEST = ("min_memory_bytes", "min_memory_resolution_bytes", "min_memory_limit", "min_memory_tries")
 _NOT_ASKED_FOR = "it was not looked for here; --min-memory does, under the verdict's conditions"
+_NOT_COUNTED = "they were not counted; --count-allocations does"
 _NOT_FINISHED = "the search for it was interrupted or not reached; fairlap compare --resume finishes it"
 _NOT_REPORTED = "the worker did not report it"
 
@@ -30,6 +31,15 @@ def memory_of(result: ContestantResult) -> dict[str, Cell]:
     }
     installed = _bytes(result.finished, INSTALLED)
     return {**peaks, "installed_bytes": cell_or(installed, why or absent.get(INSTALLED, _NOT_REPORTED))}
+
+
+def allocations_of(result: ContestantResult) -> dict[str, Cell]:
+    found = next((each.allocations_absent for each in result.processes if each.allocations_absent), "")
+    why = absence_reason(result) or found or _NOT_COUNTED
+    return {
+        "allocations": cell_or(_whole(result.finished, _allocations), why),
+        "allocated_bytes": cell_or(_whole(result.finished, _allocated_bytes), why),
+    }
 
 
 def smallest_memory_of(result: ContestantResult, *, asked_for: bool) -> dict[str, Cell]:
@@ -64,17 +74,29 @@ def memory_absent(result: ContestantResult) -> dict[str, str]:
     return found
 
 
+def _allocations(process: ProcessResult) -> float | None:
+    return None if process.allocations is None else process.allocations.number
+
+
+def _allocated_bytes(process: ProcessResult) -> float | None:
+    return None if process.allocations is None else process.allocations.bytes
+
+
 def _bytes(processes: Sequence[ProcessResult], layer: str) -> Estimate | None:
-    """Whole bytes, and the same figure as among the layers."""
-    found = estimate(processes, _layer(layer))
+    """Estimate the same figure as among the layers."""
+    return _whole(processes, _layer(layer))
+
+
+def _whole(processes: Sequence[ProcessResult], read: Callable[[ProcessResult], float | None]) -> Estimate | None:
+    """Of an even number of processes the lower of the two in the middle: so many one of them really had."""
+    found = estimate(processes, read)
     if found is None:
         return None
     low, high = (None if end is None else float(round(end)) for end in (found.low, found.high))
-    return Estimate(_middle(processes, layer), low, high)
+    return Estimate(median_low(value for each in processes if (value := read(each)) is not None), low, high)
 
 
 def _middle(processes: Sequence[ProcessResult], layer: str) -> float:
-    """Of an even number of processes the lower of the two in the middle: so many bytes one of them really had."""
     return float(median_low(process.memory.bytes[layer] for process in processes))
 
 

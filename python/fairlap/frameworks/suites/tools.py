@@ -1,0 +1,3 @@
+"""The names of the tools whose benchmarks are run from Python."""
+
+ASV, PYTEST, TORCH = "asv", "pytest", "operator-benchmark"
