@@ -51,7 +51,7 @@ class RaceSide:
         """Add the data that works of a model need; a built-in model may take other sizes from them."""
         return offered
 
-    def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
+    def with_settings(self, request: RaceRequest, work: Work, spec: Spec, notify: Callable[[str], None]) -> Work:
         """Add to a work what is asked of it."""
         return work
 

@@ -70,7 +70,7 @@ def works_asked(
             for precision in work.precisions:
                 require_offered(spec, work.in_precision(precision))
             for side in sides_asked(request):
-                work = side.with_settings(request, work, spec)
+                work = side.with_settings(request, work, spec, notify)
             if any(work.id == each.id for each in unscaled):
                 raise InvalidRequest(f"{work.label} is given twice")
             unscaled.append(work)

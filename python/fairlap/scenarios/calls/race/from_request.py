@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -39,7 +39,7 @@ class CallsFromRequest(RaceSide):
                     f"{option} is for contestants that compute in a process of fairlap; {name.text} does not", code=CODE
                 )
 
-    def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
+    def with_settings(self, request: RaceRequest, work: Work, spec: Spec, notify: Callable[[str], None]) -> Work:
         return msgspec.structs.replace(work, on_device=DeviceConditions(request.cache, request.regime or ""))
 
     def require_plan(self, plan: Plan, works: Sequence[Materials]) -> None:

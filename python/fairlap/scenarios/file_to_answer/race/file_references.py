@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.errors import InvalidRequest, last_line, shortened
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.opened_source import process_of_source
@@ -72,7 +73,9 @@ _Key = tuple[Path, Source | None, Stages, int, tuple[str, ...], tuple[PlanModule
 _found: dict[_Key, list[FileReference]] = {}
 
 
-def references_of(materials: Materials, passed: tuple[str, ...]) -> list[FileReference]:
+def references_of(
+    materials: Materials, passed: tuple[str, ...], notify: Callable[[str], None] = lambda _: None
+) -> list[FileReference]:
     """Compute them once in this process, in the order of the files.
 
     Raises InvalidRequest for a function that fails, or that gives another result when it is called again.
@@ -81,6 +84,8 @@ def references_of(materials: Materials, passed: tuple[str, ...]) -> list[FileRef
     assert work.stages is not None
     key = (materials.folder, work.source, work.stages, work.batch, passed, modules_of((), (work,)))
     if key not in _found:
+        files = quantity_text.count(len(work.stages.names), "file")
+        notify(f"{work.model}: answering {files} by the reference, in float64")
         asked = _Asked(materials, work.stages, passed)
         atexit.register(asked.scratch.remove)
         _found[key] = _references(asked)

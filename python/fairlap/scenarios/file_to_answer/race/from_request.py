@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -62,14 +62,14 @@ class FilesFromRequest(RaceSide):
             if text:
                 raise InvalidRequest(f"--{option} is for --items, a folder with a file for each answer", code=CODE)
 
-    def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
+    def with_settings(self, request: RaceRequest, work: Work, spec: Spec, notify: Callable[[str], None]) -> Work:
         """Answer every file by the reference, which proves that the functions take them."""
         if not work.is_model or spec.continuation or not spec.computes:
             raise InvalidRequest(f"--items is for models that give outputs of inputs; {work.model} does not", code=CODE)
         assert request.items is not None
         stages = stages_of(request.items, _functions(request.before), _functions(request.after))
         work = msgspec.structs.replace(work, stages=stages)
-        references_of(materials_for(work, data_seeds_asked(request)[0]), request.pass_env)
+        references_of(materials_for(work, data_seeds_asked(request)[0], notify), request.pass_env, notify)
         return work
 
     def require_plan(self, plan: Plan, works: Sequence[Materials]) -> None:

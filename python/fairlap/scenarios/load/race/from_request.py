@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -24,7 +25,7 @@ class LoadFromRequest(RaceSide):
     def is_asked(self, request: RaceRequest) -> bool:
         return request.load is not None
 
-    def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
+    def with_settings(self, request: RaceRequest, work: Work, spec: Spec, notify: Callable[[str], None]) -> Work:
         assert request.load is not None
         return _with_load(request, load_of(request.load), work, spec)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -89,7 +89,7 @@ class MixFromRequest(RaceSide):
         mask = kind.mask if any(padding_of(name) is not None for name in request.contestants) else ""
         return msgspec.structs.replace(source, dims=(*source.dims, *mix.dims(mix.usual)), mix=mix, mask=mask)
 
-    def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
+    def with_settings(self, request: RaceRequest, work: Work, spec: Spec, notify: Callable[[str], None]) -> Work:
         """Open the model at every size, which proves that it takes them, and at those that contestants pad to."""
         data_seed = data_seeds_asked(request)[0]
         if work.source is None:
