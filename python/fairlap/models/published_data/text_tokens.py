@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.metrics.metric import IGNORED
+from fairlap.models.published_data.boxed_photos import has_boxes
 from fairlap.models.published_data.glue_files import glue_texts
 from fairlap.models.published_data.published_images import Array, refuse
 from fairlap.models.published_data.squad_files import squad_texts
@@ -32,7 +33,8 @@ class Tokens(dict[str, Array]):
 
 
 def is_text(path: Path) -> bool:
-    return path.suffix.lower() in _READERS
+    """Whether a file would be one of texts by its name, and has no boxes of photos."""
+    return path.suffix.lower() in _READERS and not has_boxes(path)
 
 
 @cache
