@@ -11,6 +11,7 @@ import numpy as np
 from fairlap.models.array_files.stored_rows import stored
 from fairlap.models.published_data.boxed_photos import boxed_photos, has_boxes
 from fairlap.models.published_data.cifar_files import cifar_arrays, cifar_file, cifar_folder, holds_cifar, is_cifar
+from fairlap.models.published_data.hugging_face_folders import holds_hugging_face, hugging_face_photos
 from fairlap.models.published_data.idx_files import (
     IMAGE_AXES,
     LABEL_AXES,
@@ -33,7 +34,7 @@ _IMAGES: tuple[tuple[Callable[[Path], bool], Reader], ...] = (
     (is_idx, idx_images),
     (is_cifar, cifar_file),
 )
-_LEARNT_PHOTOS = ((is_tar, tar_photos),)
+_LEARNT_PHOTOS = ((is_tar, tar_photos), (holds_hugging_face, hugging_face_photos))
 _PHOTOS = (*_LEARNT_PHOTOS, (holds_images, folder_photos))
 
 

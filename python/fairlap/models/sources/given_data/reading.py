@@ -44,7 +44,7 @@ def inputs_of(source: Source) -> Sets:
     path = Path(source.inputs)
     if has_boxes(path):
         return given_inputs(source.inputs, source.folder, size_of(source))
-    if is_text(path) and path.is_file():
+    if is_text(path) and path.exists():
         return [tokens_of(path, tokenizer_of(source), length_of(source))]
     if path.suffix.lower() in TABLES and path.is_file():
         named = (file_and_column(each) for each in (source.labels, source.groups))
