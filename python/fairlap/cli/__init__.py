@@ -58,6 +58,7 @@ _STORED_RUNS = {
     "report": "Write a run as an HTML page or charts.",
     "export": "Write the rows of a run as CSV, JSON, Parquet or Markdown.",
     "bundle": "Write a run with all its evidence to one file.",
+    "board": "Publish a static site of models, frameworks and machines.",
     "verify": "Check a bundle, and compute its figures again.",
     "recipe": "Write a container and commands that repeat a run.",
 }

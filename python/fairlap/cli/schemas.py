@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fairlap.bisection.bisection import Bisection
+from fairlap.board.board import BoardDocument
 from fairlap.cli import catalogue
 from fairlap.cli.commands import explain, self_test, sweep
 from fairlap.cli.commands.decisions import suite
@@ -89,6 +90,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "gate": gate.GateDocument,
     "export": export.RowsDocument,
     "bundle": bundle.WrittenBundle,
+    "board": BoardDocument,
     "verify": verify.VerificationDocument,
     "every command, instead of its document": ErrorDocument,
 }
