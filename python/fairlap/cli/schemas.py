@@ -16,6 +16,7 @@ from fairlap.cli.commands.decisions import suite
 from fairlap.cli.commands.machine import doctor, envs, floor, roofs
 from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, runs_attach, verify
 from fairlap.cli.races import conversion
+from fairlap.compression.forms import Compression
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
 from fairlap.history.recheck import Recheck
@@ -57,6 +58,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "sweep": SweepDocument,
     "sweep --dry-run": sweep.SweepPlans,
     "convert": conversion.Proof,
+    "compress": Compression,
     "list models": catalogue.ModelList,
     "list operations": catalogue.OperationList,
     "list data": catalogue.DataList,
