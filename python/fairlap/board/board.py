@@ -11,6 +11,7 @@ import msgspec
 
 from fairlap.board.submission_rules import SubmissionRules, broken_rules
 from fairlap.errors import FairlapError
+from fairlap.history.across.flips import Flip, flips_of
 from fairlap.history.across.lines import Entry, entries_of
 from fairlap.printed_document import PrintedDocument
 from fairlap.render.bundle.contents import Bundle, bundle_of
@@ -61,6 +62,7 @@ class BoardDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.boa
     cells: list[Cell]
     hashes: dict[str, str]  # SHA-256 of the manifest of each bundle, by its run
     omitted: list[Omitted]
+    flips: list[Flip]  # pairs in another order on another work or machine
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ def board_of(store: Store, rules: SubmissionRules | None) -> Board:
             runs.append(found)
     newest, older, bundles = _with_evidence(store, runs, omitted)
     hashes = {run: bundle.hash for run, bundle in bundles.items()}
-    return Board(BoardDocument(cells=newest, hashes=hashes, omitted=omitted), older, bundles)
+    shown = [run for run in runs if run.run in bundles]
+    flips = flips_of(entries_of(shown, {}, {}))
+    return Board(BoardDocument(cells=newest, hashes=hashes, omitted=omitted, flips=flips), older, bundles)
 
 
 def _with_evidence(

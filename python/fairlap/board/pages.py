@@ -37,7 +37,9 @@ def board_page(board: Board) -> bytes:
         for mark, of_mark in names.items()
         for number in of_mark.values()
     )
-    return still_page("Board", _filters(names), empty, *works, notes, _omitted(board), style=_STYLE + hidden)
+    return still_page(
+        "Board", _filters(names), empty, *works, _flips(board), notes, _omitted(board), style=_STYLE + hidden
+    )
 
 
 def history_pages(board: Board) -> dict[str, bytes]:
@@ -112,6 +114,11 @@ def _filters(names: dict[str, dict[str, int]]) -> Markup:
         tag("fieldset", tag("legend", title), [box(mark, number, name) for name, number in names[mark].items()])
         for mark, title, _ in _FILTERS
     )
+
+
+def _flips(board: Board) -> Markup | None:
+    found = [tag("li", each.text) for each in board.document.flips]
+    return tag("section", tag("h2", "Where rankings flip"), tag("ul", found)) if found else None
 
 
 def _omitted(board: Board) -> Markup | None:
