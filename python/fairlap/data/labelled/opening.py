@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fairlap.data.labelled.built_in import BUILT_IN
+from fairlap.data.labelled.criteo_file import criteo_items, is_criteo
 from fairlap.data.labelled.csv_file import csv_items
 from fairlap.data.labelled.hugging_face_items import hugging_face_items, is_table
 from fairlap.data.labelled.image_folder import image_items
@@ -49,6 +50,8 @@ def items_in(data: TrainingData) -> Items:
     try:
         if holds_hugging_face(path) and is_table(path):
             return hugging_face_items(path)
+        if is_criteo(path):
+            return criteo_items(path)
         if (published := reader_of(path)) is not None:
             return published_items(path, published)
         if path.is_dir():
