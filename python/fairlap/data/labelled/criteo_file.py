@@ -1,8 +1,8 @@
 """Criteo's click logs as they are published: a label, 13 counts and 26 hashed categories a line, with tabs, no header.
 
 Counts become the logarithm of one more, and missing or negative ones 0, as in DLRM's own preparation. Each category
-becomes four rows of a table, which follow from its hash and are always the same ones, like the bags that MLPerf makes of them; a
-missing one is row 0.
+becomes four rows of a table, which follow from its hash and are always the same ones, like the bags that MLPerf makes
+of them; a missing one is row 0.
 """
 
 from __future__ import annotations
