@@ -24,9 +24,15 @@ fairlap compress model.onnx --to int8-dynamic,int4,sparse-2:4
 )
 @click.argument("file", type=FILE, metavar="FILE.onnx")
 @click.option(
-    "--to", "forms", metavar="FORM,...", required=True, help="int8-dynamic, int8-static, int4, sparse-2:4, sparse-90%."
+    "--to",
+    "forms",
+    metavar="FORM,...",
+    required=True,
+    help="int8-dynamic, int8-static, int4, sparse-2:4, or a share, sparse-90%.",
 )
-@click.option("--into", "folder", type=_PATH, help="A new folder for the files.  [default: FILE-compressed]")
+@click.option(
+    "--into", "folder", type=_PATH, metavar="FOLDER", help="A new folder for the files.  [default: FILE-compressed]"
+)
 @click.option("--inputs", type=_PATH, metavar="FILE", help="Inputs from which int8-static takes ranges.")
 @JSON
 def command(file: Path, forms: str, folder: Path | None, inputs: Path | None, as_json: bool) -> None:

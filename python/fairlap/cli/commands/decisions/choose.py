@@ -48,7 +48,7 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
 @click.option(
     "--require", type=NAME, metavar="FIGURE<LIMIT,...", help="Who qualifies: top1>=90%, memory<1GB, cost<0.02."
 )
-@click.option("--max-drop", type=SHARE, help="Largest drop of the score against the first candidate's that qualifies.")
+@click.option("--max-drop", type=SHARE, help="Largest drop of the score from that of the first candidate.")
 @click.option(
     "--minimise",
     type=click.Choice(get_args(Objective)),
