@@ -97,8 +97,15 @@ def _coco(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
     files = _photos_near(path, [each.file_name for each in images], path.stem.partition("_")[2])
     if bad := next((each for each in images if min(each.width, each.height) < 1), None):
         raise refuse(path, f"the image {bad.file_name!r:.60} is {bad.width} by {bad.height} pixels")
-    whole = np.array([(each.width, each.height) for each in images], np.float64)
-    return files, lambda size: _moved(boxes, whole, size)
+
+    def boxes_at(size: ImageSize) -> Array:
+        for file, each in zip(files, images, strict=True):
+            if (found := _size_of(file)) != (each.width, each.height):
+                shown = "{} by {} pixels".format(*found)
+                raise refuse(file, f"it has {shown}, and by {path} {each.width} by {each.height}; boxes would not fit")
+        return _moved(boxes, np.array([(each.width, each.height) for each in images], np.float64), size)
+
+    return files, boxes_at
 
 
 def _open_images(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:

@@ -137,9 +137,11 @@ def refused(source: Source) -> str:
     return str(error.value)
 
 
-def test_a_photo_that_is_missing_or_none_is_named(tmp_path: Path) -> None:
+def test_a_photo_that_is_missing_none_or_of_another_size_is_named(tmp_path: Path) -> None:
     source = asked(coco(tmp_path))
     photo_file = tmp_path / "val2017" / "000000000285.jpg"
+    photo_file.write_bytes(photo((21, 40), []))
+    assert photo_file.name in refused(source)
     photo_file.write_bytes(b"no photo")
     assert photo_file.name in refused(source)
     photo_file.unlink()
