@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import Share
 from fairlap.request.work import Conditions
@@ -68,8 +69,8 @@ def _of_rows(rules: SubmissionRules, rows: Sequence[Row]) -> Iterator[tuple[str,
         if row.processes_finished < rules.processes:
             yield "processes", f"{where} has {row.processes_finished} that finished, {rules.processes} are needed"
         if rules.interval is not None and (width := _half_width(row)) > rules.interval:
-            shown = "no interval" if width == float("inf") else f"an interval of ±{width:.1%}"
-            yield "interval", f"{where} has {shown}, at most ±{rules.interval:.1%} is allowed"
+            shown = "no interval" if width == float("inf") else f"an interval of ±{quantity_text.share(width)}"
+            yield "interval", f"{where} has {shown}, at most ±{quantity_text.share(rules.interval)} is allowed"
 
 
 def _half_width(row: Row) -> float:

@@ -52,7 +52,7 @@ def command(file: Path, forms: str, folder: Path | None, inputs: Path | None, as
     print_line(f"{file}: {quantity_text.size(found.source_bytes)}")
     for each in found.forms:
         rest = f", {each.unchanged} left as they were" if each.unchanged else ""
-        zeros = f", {each.zero_weights:.1%} of the weights in float are 0" if each.zero_weights else ""
+        zeros = f", {quantity_text.share(each.zero_weights)} of the weights in float are 0" if each.zero_weights else ""
         print_line(
             f"{target / each.file}: {quantity_text.size(each.bytes)}, {each.changed} products changed{rest}{zeros}"
         )

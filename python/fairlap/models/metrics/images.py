@@ -41,7 +41,7 @@ def _require_windows(text: str, labels: Array, outputs: Sequence[Output], bright
 
 
 def _channel_axis(shape: Sequence[int]) -> int | None:
-    """None where there is none, and 0 where it cannot be told."""
+    """Find it; None where there is none, and 0 for other shapes."""
     if len(shape) == 3:
         return None
     return next((axis for axis in (1, 3) if len(shape) == 4 and shape[axis] in _CHANNELS), 0)
