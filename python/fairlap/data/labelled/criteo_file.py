@@ -60,8 +60,9 @@ def _parts(path: Path) -> Iterator[tuple[int, Cells]]:
             first = 1
             while lines := list(islice(file, _LINES_AT_ONCE)):
                 cells = [line.rstrip("\r\n").split("\t") for line in lines]
-                if short := next((place for place, row in enumerate(cells) if len(row) != _CELLS), None):
-                    raise _wrong(path, first + short, f"it has {len(cells[short])} cells, not {_CELLS}")
+                for place, row in enumerate(cells):
+                    if len(row) != _CELLS:
+                        raise _wrong(path, first + place, f"it has {len(row)} cells, not {_CELLS}")
                 yield first, np.array(cells)
                 first += len(lines)
     except UnicodeDecodeError:
@@ -89,7 +90,7 @@ def _is_count(cell: str) -> bool:
 
 def _rows(path: Path, first: int, cells: Cells) -> npt.NDArray[np.int32]:
     filled = np.where(cells == "", "0" * _DIGITS, cells)
-    wrong = np.strings.str_len(filled) != _DIGITS
+    wrong = np.char.str_len(filled) != _DIGITS
     codes = filled.astype(f"U{_DIGITS}").view(np.uint32).reshape(*cells.shape, _DIGITS).astype(np.int64)
     digits = codes - ord("0") - np.where(codes > _NINE, _LETTERS, 0)
     wrong |= ((digits < 0) | (digits > 15) | ((codes > _NINE) & (digits < 10))).any(axis=2)

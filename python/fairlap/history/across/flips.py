@@ -78,7 +78,7 @@ def _first_of_each(seen: Iterable[tuple[Context, Where, bool]]) -> list[tuple[Co
 
 
 def _flip(pair: Pair, here: tuple[Context, Where, bool], there: tuple[Context, Where, bool]) -> Flip:
-    one, other = pair if here[2] else reversed(pair)
+    one, other = pair if here[2] else (pair[1], pair[0])
     differing = zip(FIELDS, here[0], there[0], strict=True)
     return Flip(one, other, here[1], there[1], {name: (a, b) for name, a, b in differing if a != b})
 

@@ -73,7 +73,8 @@ def test_dlrm_takes_them(tmp_path: Path) -> None:
         lambda line: "2" + line[1:],
     ],
 )
-def test_a_wrong_line_is_named(tmp_path: Path, change: Callable[[str], str]) -> None:
+def test_a_wrong_line_is_named(tmp_path: Path, change: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(criteo_file, "_LINES_AT_ONCE", 7)  # so that it is the first one of a part
     rows = lines()
     rows[6] = change(rows[6])
     path = log(tmp_path / "train.txt", rows)
