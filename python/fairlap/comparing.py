@@ -102,6 +102,7 @@ def choose(
     metric: str,
     minimise: str = "",
     score_margin: str | float = 0.01,
+    max_drop: str | float | None = None,
     output: str | Path | Sequence[str | Path] = (),
     **options: Any,
 ) -> Choice:
@@ -109,7 +110,8 @@ def choose(
 
     ``inputs`` and ``labels`` are files or arrays, ``metric`` one of those of ``fairlap compare``. Further options are
     those of a request file, such as ``batch=8``, ``require="top1>=90%"``, ``price="1.2/h"`` and ``blocks=12``.
-    ``output`` names files, whose suffixes decide their formats. Nothing is stored.
+    ``max_drop`` bounds how much worse than the first candidate one may score. ``output`` names files, whose suffixes
+    decide their formats. Nothing is stored.
     """
     from fairlap.choice.choose import choose_by_request, question_of
     from fairlap.cli.options.output_options import writable
@@ -120,7 +122,7 @@ def choose(
     given = {**options, "inputs": inputs, "labels": labels, "metric": metric}
     with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
         request = _request((models,) if isinstance(models, str) else tuple(models), on, given, Path(folder))
-        found = choose_by_request(request, question_of(request, minimise, score_margin))
+        found = choose_by_request(request, question_of(request, minimise, score_margin, max_drop))
     for failure in write_document(document_of(found), files):
         warnings.warn(str(failure), stacklevel=2)
     return found

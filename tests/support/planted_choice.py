@@ -47,6 +47,7 @@ def a_plan(contestants: str, blocks: int) -> Plan:
 def chosen(
     require: str = "", minimise: str | None = None, *, contestants: str = "torch", blocks: int = 12,
     times_ns: Mapping[str, float] = TIMES_NS, price: str = "", noise: float = 0.02, margin: float = 0.02, seed: int = 1,
+    max_drop: float | None = None,
 ) -> Choice:  # fmt: skip
     plan = a_plan(contestants, blocks)
     processes, items = raced(plan, times_ns, noise, seed)
@@ -56,6 +57,7 @@ def chosen(
         requirements_of(require) if require else (),
         minimise,  # type: ignore[arg-type]
         margin,
+        max_drop,
     )
     return choice_of(results_of(run, price=price_given(price) if price else None), items, question)
 

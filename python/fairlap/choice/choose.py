@@ -15,6 +15,7 @@ from fairlap.interrupts import ignore_signals, status_of
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.hardware.cuda_devices import require_driver
 from fairlap.machine.race_lock.lock import one_race
+from fairlap.models.task_metrics import metric_named
 from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
@@ -53,7 +54,9 @@ _NOT_ASKED = (
 ProgressFor = Callable[[Plan, float | None], Progress]
 
 
-def question_of(request: RaceRequest, minimise: str = "", score_margin: str | float = 0.01) -> ChoiceQuestion:
+def question_of(
+    request: RaceRequest, minimise: str = "", score_margin: str | float = 0.01, max_drop: str | float | None = None
+) -> ChoiceQuestion:
     """Parse what is asked, and refuse what a choice does not answer."""
     metrics = metrics_named(request)
     if lacks := [f"--{name}" for name in ("metric", "labels", "inputs") if not getattr(request, name)]:
@@ -72,7 +75,12 @@ def question_of(request: RaceRequest, minimise: str = "", score_margin: str | fl
         raise InvalidRequest(f"a choice does not take {given[0]}; leave it out", code=CODE)
     requirements = requirements_of(request.require) if request.require else ()
     require_computed(requirements, metrics)
-    return ChoiceQuestion(metrics[0], requirements, minimise or None, float(Share(score_margin)))  # type: ignore[arg-type]
+    drop = None if max_drop is None else float(Share(max_drop))
+    if drop is not None and not metric_named(metrics[0]).best_is_1:
+        raise InvalidRequest(
+            f"--max-drop bounds scores whose best value is 1, which {metrics[0]} is not; use --require", code=CODE
+        )
+    return ChoiceQuestion(metrics[0], requirements, minimise or None, float(Share(score_margin)), drop)  # type: ignore[arg-type]
 
 
 def _default_of(name: str) -> object:

@@ -28,6 +28,7 @@ _MEASURING = {
     "sweep": "Spread races over the machines of a cluster.",
     "rerun": "Run a saved plan again and show what changed.",
     "convert": "Convert your own model for a framework, and prove the result.",
+    "compress": "Write smaller forms of an ONNX file: int8, int4, sparse.",
     "list": "List models, frameworks, routes, devices and prices.",
     "envs": "List and remove the environments made for contestants.",
     "doctor": "Check whether this machine is fit for measuring.",
@@ -58,6 +59,7 @@ _STORED_RUNS = {
     "report": "Write a run as an HTML page or charts.",
     "export": "Write the rows of a run as CSV, JSON, Parquet or Markdown.",
     "bundle": "Write a run with all its evidence to one file.",
+    "board": "Publish a static site of models, frameworks and machines.",
     "verify": "Check a bundle, and compute its figures again.",
     "recipe": "Write a container and commands that repeat a run.",
 }

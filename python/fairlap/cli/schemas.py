@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 
 from fairlap.bisection.bisection import Bisection
+from fairlap.board.board import BoardDocument
 from fairlap.cli import catalogue
 from fairlap.cli.commands import explain, self_test, sweep
 from fairlap.cli.commands.decisions import suite
 from fairlap.cli.commands.machine import doctor, envs, floor, roofs
 from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, runs_attach, verify
 from fairlap.cli.races import conversion
+from fairlap.compression.forms import Compression
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
 from fairlap.history.recheck import Recheck
@@ -56,6 +58,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "sweep": SweepDocument,
     "sweep --dry-run": sweep.SweepPlans,
     "convert": conversion.Proof,
+    "compress": Compression,
     "list models": catalogue.ModelList,
     "list operations": catalogue.OperationList,
     "list data": catalogue.DataList,
@@ -89,6 +92,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "gate": gate.GateDocument,
     "export": export.RowsDocument,
     "bundle": bundle.WrittenBundle,
+    "board": BoardDocument,
     "verify": verify.VerificationDocument,
     "every command, instead of its document": ErrorDocument,
 }

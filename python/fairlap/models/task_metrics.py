@@ -1,7 +1,8 @@
 """Metrics of a task on labelled data: how good a contestant's answers are, item by item.
 
 A metric turns the outputs of a batch into a few numbers for each item; these are collected over all items, and give the
-figure and its interval. Formulas come from NumPy, SciPy, scikit-learn, sacrebleu, rouge-score, jiwer and pycocotools.
+figure and its interval. Formulas come from NumPy, SciPy, scikit-learn, scikit-image, sacrebleu,
+rouge-score, jiwer and pycocotools.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError
-from fairlap.models.metrics import boxes, calibration, classes, rankings, spans, tokens, values
+from fairlap.models.metrics import boxes, calibration, classes, images, rankings, spans, tokens, values
 from fairlap.models.metrics.metric import Array, Output, Parts, TaskMetric, refuse
 
 METRICS: Mapping[str, TaskMetric] = {
     name: metric
-    for kind in (classes, calibration, spans, values, tokens, boxes)
+    for kind in (classes, calibration, spans, values, tokens, boxes, images)
     for name, metric in kind.METRICS.items()
 }
-FAMILIES: Mapping[str, Callable[[int], TaskMetric]] = {**classes.FAMILIES, **rankings.FAMILIES}
+FAMILIES: Mapping[str, Callable[[int], TaskMetric]] = {
+    **classes.FAMILIES,
+    **rankings.FAMILIES,
+    **images.FAMILIES,
+}
 """By the name before an @ and a number: ``f1@2`` is the F1 of class 2, ``ndcg@10`` counts the first ten."""
 ACCURACY = "top1"
 """Of what a row's column of that name is."""

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items, items_with_classes
-from fairlap.data.labelled.stored_rows import StoredRows
 from fairlap.errors import InvalidRequest
+from fairlap.models.array_files.stored_rows import StoredRows
 
 _CHANNELS = {"1": 1, "L": 1, "RGB": 3}
 _CONVERTED = {"P": ("RGBA", "RGB"), "PA": ("RGBA", "RGB"), "RGBA": ("RGB",), "LA": ("L",)}

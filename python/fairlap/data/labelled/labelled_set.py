@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items
-from fairlap.data.labelled.stored_rows import Places, mean_and_deviation, picked_rows
 from fairlap.errors import InvalidRequest
 from fairlap.models.array_files.npy_map import pieces_of
+from fairlap.models.array_files.stored_rows import Places, mean_and_deviation, picked_rows
 from fairlap.models.arrays import Arrays, Labels, hash_of
 
 HELD_OUT = 0.2  # of all items

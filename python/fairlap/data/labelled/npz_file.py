@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items, items_with_classes, items_with_values
-from fairlap.data.labelled.stored_rows import IN_MEMORY_BYTES, stored
 from fairlap.errors import InvalidRequest
 from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.array_files.numpy_files import npy_header, why_not_read
+from fairlap.models.array_files.stored_rows import IN_MEMORY_BYTES, stored
 from fairlap.models.spec import LABELS
 
 Array = npt.NDArray[Any]

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fairlap.data.labelled.built_in import BUILT_IN
+from fairlap.data.labelled.criteo_file import criteo_items, is_criteo
 from fairlap.data.labelled.csv_file import csv_items
+from fairlap.data.labelled.hugging_face_items import hugging_face_items, is_table
 from fairlap.data.labelled.image_folder import image_items
 from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.npz_file import npz_items
@@ -14,6 +16,7 @@ from fairlap.data.labelled.parquet_file import parquet_items
 from fairlap.data.labelled.published_set import published_items
 from fairlap.errors import InvalidRequest
 from fairlap.models.published_data.finding import reader_of
+from fairlap.models.published_data.hugging_face_folders import holds_hugging_face
 from fairlap.request.fields.training_data import TrainingData
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {
@@ -45,6 +48,10 @@ def items_in(data: TrainingData) -> Items:
         return BUILT_IN[data.text]()
     path = Path(data.path or data.text)
     try:
+        if holds_hugging_face(path) and is_table(path):
+            return hugging_face_items(path)
+        if is_criteo(path):
+            return criteo_items(path)
         if (published := reader_of(path)) is not None:
             return published_items(path, published)
         if path.is_dir():
@@ -59,7 +66,7 @@ def items_in(data: TrainingData) -> Items:
         if read is None:
             raise InvalidRequest(
                 f"{path} is not data that fairlap reads; files end with {', '.join(_FILES)} or .tar, and images are "
-                "in a folder with one folder for each class, or as MNIST or CIFAR store them",
+                "in a folder with one folder for each class, or as MNIST, CIFAR or Hugging Face's datasets store them",
                 code=CODE,
             )
         return read(path, data.column)

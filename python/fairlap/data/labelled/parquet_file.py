@@ -40,7 +40,7 @@ def _batches(path: Path, file: Any, names: list[str], arrow: Any) -> Iterator[Ma
         some = arrow.Table.from_batches([batch])
         if lacking := [name for name in names if some.column(name).null_count]:
             _refuse_nulls(path, file, lacking[0])
-        yield {name: _column(path, name, some.column(name), arrow.types) for name in names}
+        yield {name: column_of(path, name, some.column(name), arrow.types) for name in names}
 
 
 def _refuse_nulls(path: Path, file: Any, name: str) -> None:
@@ -52,7 +52,7 @@ def _refuse_nulls(path: Path, file: Any, name: str) -> None:
     )
 
 
-def _column(path: Path, name: str, found: Any, types: Any) -> Column:
+def column_of(path: Path, name: str, found: Any, types: Any) -> Column:
     if types.is_dictionary(found.type):
         found = found.cast(found.type.value_type)
     kind = found.type

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairlap.data.labelled.items import Items, items_with_classes
-from fairlap.data.labelled.stored_rows import changed_rows
+from fairlap.models.array_files.stored_rows import changed_rows
 from fairlap.models.published_data.finding import Reader
 from fairlap.models.published_data.published_images import pixels_of
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items, fits_float32, items_with_classes, items_with_values
-from fairlap.data.labelled.stored_rows import StoredRows
 from fairlap.errors import InvalidRequest
+from fairlap.models.array_files.stored_rows import StoredRows
 
 Column = npt.NDArray[Any]  # float64 or text
 

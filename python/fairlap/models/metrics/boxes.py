@@ -50,6 +50,11 @@ def labels_of_annotations(content: bytes) -> Array:
         rows[places[each.image_id]].append((*each.bbox, each.category_id, bool(each.iscrowd)))
     if all(each.iscrowd for each in found.annotations):
         raise ValueError("no annotation is of a single object")
+    return padded_rows(rows)
+
+
+def padded_rows(rows: Sequence[Sequence[tuple[float, ...]]]) -> Array:
+    """Put the rows of all images into one array."""
     labels = np.full((len(rows), max(map(len, rows)), _COLUMNS), np.nan)
     for number, row in enumerate(rows):
         labels[number, : len(row)] = np.array(row).reshape(-1, _COLUMNS)

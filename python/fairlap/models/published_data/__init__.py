@@ -1,1 +1,1 @@
-"""Data sets in the files in which they are published: MNIST, CIFAR, WebDataset, folders of images, GLUE and SQuAD."""
+"""Data sets in the files in which they are published: images, photos with boxes, and texts."""

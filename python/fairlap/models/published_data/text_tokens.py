@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.metrics.metric import IGNORED
+from fairlap.models.published_data.boxed_photos import has_boxes
 from fairlap.models.published_data.glue_files import glue_texts
+from fairlap.models.published_data.hugging_face_folders import holds_hugging_face, hugging_face_folder
 from fairlap.models.published_data.published_images import Array, refuse
 from fairlap.models.published_data.squad_files import squad_texts
 from fairlap.models.published_data.texts import Texts
@@ -22,7 +24,7 @@ from fairlap.request.fields.corruption import Corruption
 
 TOKENIZER = "tokenizer.json"
 _READERS = {".tsv": glue_texts, ".json": squad_texts}
-_MOST_TOKENS = {".tsv": 128, ".json": 384}  # of an item, as is usual for these sets
+_MOST_TOKENS, _MOST_OF_QUESTIONS = 128, 384  # of an item, as is usual for these sets
 _PADDING = ("[PAD]", "<pad>", "<|endoftext|>")
 _NONE = (0, 0)  # the place of an answer that is not there
 
@@ -32,7 +34,10 @@ class Tokens(dict[str, Array]):
 
 
 def is_text(path: Path) -> bool:
-    return path.suffix.lower() in _READERS
+    """Whether a file would be one of texts by its name, and has no boxes of photos; or a folder has texts."""
+    if holds_hugging_face(path):
+        return bool(hugging_face_folder(path).columns_of_texts)
+    return path.suffix.lower() in _READERS and not has_boxes(path)
 
 
 @cache
@@ -78,6 +83,8 @@ def _with_typos(texts: Texts, typos: Corruption) -> Texts:
 
 
 def _texts(path: Path) -> Texts:
+    if holds_hugging_face(path):
+        return hugging_face_folder(path).texts()
     return _READERS[path.suffix.lower()](path)
 
 
@@ -85,7 +92,7 @@ def _encoded(path: Path, texts: Texts, file: Path, length: int | None) -> list[A
     tokenizer = _tokenizer(path, file)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    most = length or _MOST_TOKENS[path.suffix.lower()]
+    most = length or (_MOST_TOKENS if texts.spans is None else _MOST_OF_QUESTIONS)
     two = texts.second is not None
     tokenizer.enable_truncation(most, strategy="only_second" if texts.spans is not None else "longest_first")
     items = list(zip(texts.first, texts.second or (), strict=True)) if two else list(texts.first)

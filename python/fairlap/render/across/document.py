@@ -14,6 +14,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.history.across.decisions import decisions_of
 from fairlap.history.across.differing import Differing, what_differs
+from fairlap.history.across.flips import Flip, flips_of
 from fairlap.history.across.frontier import with_domination
 from fairlap.history.across.lines import FIGURES, Line, entries_of
 from fairlap.printed_document import PrintedDocument
@@ -39,6 +40,7 @@ class RunsAcross(PrintedDocument, frozen=True, tag="fairlap.across/1"):
     lines: list[Line]
     differences: list[Differing]
     decisions: list[Decision] | msgspec.UnsetType = msgspec.UNSET  # where requirements or a use were given
+    flips: list[Flip] = msgspec.field(default_factory=list)
 
 
 def document_of(
@@ -50,7 +52,7 @@ def document_of(
     """Prices and the grid's carbon are by the name that the user gave a run."""
     entries = with_domination(entries_of(runs, prices or {}, grams_per_joule or {}))
     lines, differing = [each.line for each in entries], what_differs(runs, entries)
-    decisions = decisions_of(entries, question) if question is not None else []
+    decisions, flips = decisions_of(entries, question) if question is not None else [], flips_of(entries)
     names = Line.__struct_fields__
     picture = Picture("What runs ranked by against its cost", partial(pareto_chart, lines))
     return Document(
@@ -58,11 +60,12 @@ def document_of(
         facts=(NO_CLAIM,),
         sections=[
             *(_section(list(own)) for _, own in groupby(lines, attrgetter("done"))),
+            Section("Where rankings flip", notes=[each.text for each in flips]),
             Section("Speed against cost", picture=picture if any(line.judged_cost for line in lines) else None),
             Section("Decision", notes=[line for each in decisions for line in decision_lines(each)]),
             _differences([run.run for run in runs], differing),
         ],
-        data=RunsAcross(NO_CLAIM, lines, differing, decisions or msgspec.UNSET),
+        data=RunsAcross(NO_CLAIM, lines, differing, decisions or msgspec.UNSET, flips),
         records=Records(names, [[getattr(line, name) for name in names] for line in lines], FIGURES),
         draw=partial(pareto_chart, lines),
     )

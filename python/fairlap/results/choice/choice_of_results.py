@@ -24,7 +24,7 @@ from fairlap.results.choice.item_scores import ComparedScores, compared_scores
 from fairlap.results.choice.recommendation import recommended
 from fairlap.results.choice.time_table import Names, TimeTable, time_table
 from fairlap.results.decision.evidence import by_intervals, headline_results
-from fairlap.results.decision.requirements import Qualification, Requirement, qualification, why_out
+from fairlap.results.decision.requirements import Qualification, Requirement, Status, qualification, why_out
 from fairlap.results.decision.uses import ENERGY, MEMORY, Weight
 from fairlap.results.estimates import times
 from fairlap.results.results import Results
@@ -32,6 +32,7 @@ from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
 
 _TIME_MARGIN = 0.02
+_DROP = "score_drop"
 _BY_INTERVALS: Mapping[Objective, Weight] = {"energy": ENERGY, "memory": MEMORY}
 _OF_SCORE: Mapping[verdict.Verdict, Outcome] = {
     verdict.Verdict.FASTER: "better",
@@ -50,6 +51,7 @@ class ChoiceQuestion:
     requirements: tuple[Requirement, ...] = ()
     minimise: Objective | None = None
     score_margin: float = 0.01
+    max_drop: float | None = None  # of the score, against that of the first candidate
 
 
 def choice_of(
@@ -69,6 +71,13 @@ def choice_of(
     ratios = _ratios(timed)
     by_score, by_time = _compared(_score_outcomes(scores)), _compared(_time_outcomes(ratios))
     qualified = {name: qualification(row, question.requirements) for name, (_, row) in rows.items()}
+    if question.max_drop is not None:
+        first = next(iter(rows))
+        drops = _drops(first, scores, higher=metric_named(question.metric).better == "higher")
+        qualified = {
+            name: each if name == first else _with_drop(each, drops.get(name), question.max_drop)
+            for name, each in qualified.items()
+        }
     comparable = [name for name in rows if name in scored]
     placed = places(comparable, (by_score, by_time))
     by_figure = _by_objective(question.minimise, by_time, rows)
@@ -93,7 +102,7 @@ def choice_of(
         no_score_verdict=scores.why_not,
         no_time_verdict=timed.why_none,
         no_time_code=timed.code,
-        requirements=tuple(each.text for each in question.requirements),
+        requirements=(*(each.text for each in question.requirements), *_drop_required(question)),
         minimise=question.minimise,
         recommended=answer.names,
         reason=answer.reason,
@@ -102,6 +111,34 @@ def choice_of(
         blocks=timed.rounds,
         seconds=results.run.wall_s.get("whole", 0.0),
     )
+
+
+def _drop_required(question: ChoiceQuestion) -> tuple[str, ...]:
+    return () if question.max_drop is None else (f"{_DROP}<={question.max_drop:.4g}",)
+
+
+def _drops(first: str, scores: ComparedScores, *, higher: bool) -> dict[str, tuple[float, float]]:
+    """By candidate, the interval of how much worse it scores than the first one."""
+    found = {}
+    for each in scores.comparisons:
+        if first in (each.a, each.b):
+            low, high = each.interval.low, each.interval.high  # of the score of a less that of b
+            is_drop = (each.a == first) == higher
+            found[each.b if each.a == first else each.a] = (low, high) if is_drop else (-high, -low)
+    return found
+
+
+def _with_drop(before: Qualification, drop: tuple[float, float] | None, most: float) -> Qualification:
+    """Require the drop too: its whole interval has to be within the bound."""
+    if drop is None:
+        status, why = "unknown", "its score was not compared with that of the first candidate"
+    elif drop[1] <= most:
+        return before
+    else:
+        status = "no" if drop[0] > most else "unknown"
+        why = f"its score is {drop[0]:.4g} to {drop[1]:.4g} worse than that of the first candidate"
+    worst: Status = "no" if "no" in (status, before.status) else "unknown"
+    return Qualification(worst, {**before.reasons, f"{_DROP}<={most:.4g}": why})
 
 
 def _names(works: Sequence[WorkResult]) -> Names:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.data.labelled import csv_file, npz_file, parquet_file, stored_rows
+from fairlap.data.labelled import csv_file, npz_file, parquet_file
 from fairlap.data.labelled.items import Items
 from fairlap.data.labelled.labelled_set import LabelledSet, parted
 from fairlap.data.labelled.opening import data_named, items_in
-from fairlap.data.labelled.stored_rows import StoredRows, mean_and_deviation, picked_rows
 from fairlap.errors import InvalidRequest
-from fairlap.models.array_files import npy_map
+from fairlap.models.array_files import npy_map, stored_rows
+from fairlap.models.array_files.stored_rows import StoredRows, mean_and_deviation, picked_rows
 from machine_marks import needs_proc
 
 ROWS, COLUMNS = 300, 7
@@ -200,7 +200,8 @@ def test_missing_values_in_a_late_piece_of_parquet_are_all_counted(
 LEARNT = """
 import sys
 from pathlib import Path
-from fairlap.data.labelled import npz_file, stored_rows
+from fairlap.data.labelled import npz_file
+from fairlap.models.array_files import stored_rows
 from fairlap.models.array_files import npy_map, safetensors
 from fairlap.models.registry import find
 from fairlap.models.spec import LABELS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import planted_choice
 import pytest
 from planted_choice import ITEMS, NAMES, TIMES_NS, a_plan, answers, chosen
 from runs_for_rows import a_process
@@ -48,6 +49,29 @@ def test_the_front_has_the_fast_and_the_good_and_the_heavy_copy_is_dominated() -
     heavy = next(each for each in found.candidates if each.model == "heavy")
     assert {"large in torch", "copy in torch"} == set(heavy.dominated_by)
     assert (found.reason, found.exit_status) == ("not_separated", 3)
+
+
+@pytest.mark.parametrize(
+    ("most", "qualify", "not_shown"),
+    [(0.02, {"large", "copy", "heavy"}, set()), (0.001, {"large"}, {"copy", "heavy"}), (0.5, set(NAMES), set())],
+)
+def test_a_candidate_may_score_so_much_worse_than_the_first_one(
+    most: float, qualify: set[str], not_shown: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planted_choice, "NAMES", ("large", "copy", "heavy", "small"))
+    found = chosen(minimise="time", max_drop=most)
+    by = {each.model: each for each in found.candidates}
+    assert {name for name, each in by.items() if each.qualifies == "yes"} == qualify
+    assert {name for name, each in by.items() if each.qualifies == "unknown"} == not_shown
+    lost = answers()["large"].mean() - answers()["small"].mean()
+    [drop] = [each for each in found.scores if {each.a, each.b} == {"large in torch", "small in torch"}]
+    assert (drop.low > most) == (by["small"].qualifies == "no") == (abs(lost) > most)
+    assert found.requirements == (f"score_drop<={most}",)
+
+
+def test_a_score_that_is_not_the_first_one_s_better_drops_by_less_than_nothing() -> None:
+    found = chosen(minimise="time", max_drop=0.001)  # the first candidate is the one that scores worst
+    assert {each.model for each in found.candidates if each.qualifies == "yes"} == set(NAMES)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from fairlap.results.choice.choice import Objective
 _SECTIONS = {
     "What to race": "on batch metric labels inputs device",
     "Your models": "shapes dims range trust",
-    "What to choose": "require minimise price score-margin",
+    "What to choose": "require max-drop minimise price score-margin",
     "How long": "blocks budget seconds threads seed wait",
     "Output": "output json q quiet",
     "Help": "h help",
@@ -31,7 +31,7 @@ _SECTIONS = {
     "choose",
     cls=Command,
     sections=_SECTIONS,
-    essential="on batch metric labels inputs require minimise price blocks output",
+    essential="on batch metric labels inputs require max-drop minimise price blocks output",
     examples="""
 fairlap choose small.onnx large.onnx --inputs x.npy --labels y.npy --metric top1 --on onnxruntime --batch 8
     Race two models on the same labelled data, and show which are worth their time.
@@ -48,6 +48,7 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
 @click.option(
     "--require", type=NAME, metavar="FIGURE<LIMIT,...", help="Who qualifies: top1>=90%, memory<1GB, cost<0.02."
 )
+@click.option("--max-drop", type=SHARE, help="Largest drop of the score from that of the first candidate.")
 @click.option(
     "--minimise",
     type=click.Choice(get_args(Objective)),
@@ -67,8 +68,8 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
 @JSON
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def command(
-    models: tuple[str, ...], minimise: str | None, score_margin: float, output: tuple[Path, ...], as_json: bool,
-    quiet: bool, **given: Any,
+    models: tuple[str, ...], minimise: str | None, score_margin: float, max_drop: float | None,
+    output: tuple[Path, ...], as_json: bool, quiet: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Choose between models for one task: race them on the same labelled data.
 
@@ -87,7 +88,7 @@ def command(
     files = writable(output, only=SUFFIXES)
     asked = {name: value for name, value in given.items() if value not in (None, ())}
     request = RaceRequest(models=models, **asked)
-    question = question_of(request, minimise or "", score_margin)
+    question = question_of(request, minimise or "", score_margin, max_drop)
     found = decided(partial(choose_by_request, request, question), quiet=quiet)
     status = print_document(document_of(found), as_json=as_json, files=files)
     if found.interrupted:

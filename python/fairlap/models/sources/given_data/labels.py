@@ -15,10 +15,11 @@ from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.array_files.table_columns import column_in
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
+from fairlap.models.published_data.boxed_photos import boxed_photos, has_boxes
 from fairlap.models.published_data.finding import labels_at
 from fairlap.models.published_data.text_tokens import is_text, labels_of_texts
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.given_data.reading import length_of, tokenizer_of
+from fairlap.models.sources.given_data.reading import length_of, size_of, tokenizer_of
 from fairlap.models.sources.given_data.sets import why_unreadable
 from fairlap.models.task_metrics import metric_named
 from fairlap.request.fields.source import Source
@@ -40,6 +41,11 @@ def labels_in(where: str | Path, metrics: Sequence[str], source: Source | None =
             f"{coco[0]} takes --labels as a COCO annotation file, and {others[0]} takes an array; ask for one of them",
             code=CODE,
         )
+    photos = None if source is None else size_of(source)
+    if coco and source is not None and has_boxes(Path(source.inputs)):
+        if source.inputs != text:
+            raise _refused(f"{text} has no boxes of the photos of {source.inputs}; name that file with --labels too")
+        return _read(text, "labels", lambda path: boxed_photos(path, photos).labels)
     if coco:
         return _read(text, "labels", lambda path: labels_of_annotations(path.read_bytes()))
     if source is not None and is_text(Path(text)):

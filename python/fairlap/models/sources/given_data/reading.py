@@ -12,7 +12,9 @@ from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.npy_map import mapped
 from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.array_files.table_columns import features_in
+from fairlap.models.published_data.boxed_photos import files_of_photos, has_boxes
 from fairlap.models.published_data.finding import images_at
+from fairlap.models.published_data.photos import ImageSize
 from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import sets_from_script
@@ -21,6 +23,7 @@ from fairlap.request.fields.corruption import Corruption
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
 from fairlap.request.fields.table_column import TABLES, file_and_column
 
+_IMAGE_AXES, _CHANNELS = 4, (1, 3)
 _OWN_FILES = ("input_*.pb", "*.npz")  # of a folder of sets
 
 
@@ -30,6 +33,7 @@ def given_files(source: Source) -> tuple[Path, ...]:
     inputs = script if script.endswith(".py") else source.inputs
     tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
     found = [Path(each) for each in dict.fromkeys((inputs, *tables)) if each]
+    found += [file for each in found if has_boxes(each) for file in files_of_photos(each)]
     if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
         found.append(tokenizer)
     return tuple(found)
@@ -38,12 +42,14 @@ def given_files(source: Source) -> tuple[Path, ...]:
 def inputs_of(source: Source) -> Sets:
     """Read what the user gives a model; texts as tokens, and of a table all columns but its labels and groups."""
     path = Path(source.inputs)
-    if is_text(path) and path.is_file():
+    if has_boxes(path):
+        return given_inputs(source.inputs, source.folder, size_of(source))
+    if is_text(path) and path.exists():
         return [tokens_of(path, tokenizer_of(source), length_of(source))]
     if path.suffix.lower() in TABLES and path.is_file():
         named = (file_and_column(each) for each in (source.labels, source.groups))
         return [{"": _features(path, [column for file, column in named if file == source.inputs])}]
-    return given_inputs(source.inputs, source.folder)
+    return given_inputs(source.inputs, source.folder, size_of(source))
 
 
 def _features(path: Path, without: Sequence[str]) -> np.ndarray:
@@ -75,15 +81,27 @@ def length_of(source: Source) -> int | None:
     return dict(source.dims).get("sequence")
 
 
-def given_inputs(text: str, folder: str) -> Sets:
-    """Read the sets of inputs of a file, a folder or a function, by names; an empty name where a file has none."""
+def size_of(source: Source) -> ImageSize | None:
+    """Of photos, where the shape of the one input of images is given, or the height and the width."""
+    images = [sizes for _, sizes in source.shapes if len(sizes) == _IMAGE_AXES and sizes[1] in _CHANNELS]
+    if len(images) == 1:
+        return ImageSize(*images[0][1:])
+    named = dict(source.dims)
+    return ImageSize(3, named["height"], named["width"]) if {"height", "width"} <= set(named) else None
+
+
+def given_inputs(text: str, folder: str, size: ImageSize | None = None) -> Sets:
+    """Read the sets of inputs of a file, a folder or a function, by names; an empty name where a file has none.
+
+    Photos are brought to the ``size``.
+    """
     if not text:
         return []
     script, colon, function = text.rpartition(":")
     if colon and script.endswith(".py"):
         return sets_from_script(Path(script), function, folder)
     try:
-        found = _from_path(Path(text), text)
+        found = _from_path(Path(text), text, size)
     except FairlapError:
         raise
     except Exception as error:  # zipfile, NumPy and protobuf raise their own types
@@ -91,18 +109,18 @@ def given_inputs(text: str, folder: str) -> Sets:
     if found is None:
         raise SourceError(
             f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, images as MNIST, "
-            "CIFAR or WebDataset store them or in a folder for each class, or file.py:function",
+            "CIFAR, WebDataset, COCO or Open Images store them or in a folder for each class, or file.py:function",
             code=CODE,
         )
     return found
 
 
-def _from_path(path: Path, text: str) -> Sets | None:
+def _from_path(path: Path, text: str, size: ImageSize | None) -> Sets | None:
     """None for a file that is of no kind known here."""
     if path.is_dir() and any(any(path.glob(each)) for each in _OWN_FILES):
         return _from_folder(path)
     require_regular(path)
-    if (images := images_at(path)) is not None:
+    if (images := images_at(path, size)) is not None:
         return [{"": images}]
     if path.is_dir():
         return _from_folder(path)

@@ -27,9 +27,9 @@ def tar_samples(path: str, part: int = 0, parts: int = 1) -> Iterator[tuple[byte
             if number % parts != part:
                 continue
             if suffix in IMAGE_SUFFIXES:
-                image = _content(archive, member)
+                image = content_of_member(archive, member)
             elif suffix == LABEL_SUFFIX:
-                label = int(_content(archive, member))
+                label = int(content_of_member(archive, member))
             if image is not None and label is not None:
                 yield image, label
                 image = label = None
@@ -42,7 +42,7 @@ def key_and_suffix(name: str) -> tuple[str, str, str]:
     return str(path.parent / stem), point, suffix.lower()
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def content_of_member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     file = archive.extractfile(member)
     assert file is not None  # it is a file
     return file.read()

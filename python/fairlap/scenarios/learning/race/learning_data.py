@@ -16,9 +16,9 @@ from fairlap.data.datasets import CHANGED
 from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.labelled_set import LabelledSet, parted
 from fairlap.data.labelled.opening import data_named, items_in
-from fairlap.data.labelled.stored_rows import changed_rows
 from fairlap.errors import InvalidRequest
 from fairlap.models.array_files.npy_map import pieces_of
+from fairlap.models.array_files.stored_rows import changed_rows
 from fairlap.models.registry import Model, find, follows_data
 from fairlap.models.spec import Integers, Spec
 from fairlap.request.fields.loss import CODE as E_LOSS

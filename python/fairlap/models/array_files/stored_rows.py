@@ -60,11 +60,19 @@ class StoredRows:
 
     def _write(self) -> None:
         if self._file is None:
-            make_cache_folder(work_cache())
-            self._file = tempfile.TemporaryFile(dir=work_cache())  # noqa: SIM115  (as long as the rows are used)
+            self._file = _unnamed_file()
         for piece in self._pieces:
             self._file.write(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
         self._pieces, self._bytes = [self._pieces[-1][:0]], 0
+
+
+def _unnamed_file() -> IO[bytes]:
+    """Open it in the cache; a process in a sandbox may write to its temporary folder alone."""
+    try:
+        make_cache_folder(work_cache())
+        return tempfile.TemporaryFile(dir=work_cache())
+    except PermissionError:
+        return tempfile.TemporaryFile()
 
 
 def stored(pieces: Iterable[Array]) -> Array:

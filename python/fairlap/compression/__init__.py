@@ -1,0 +1,1 @@
+"""Smaller forms of a model's file: fewer bits, or more zeros."""

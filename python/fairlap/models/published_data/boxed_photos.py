@@ -1,0 +1,208 @@
+"""Photos with boxes, as COCO and Open Images publish them: a file of annotations, and a folder of images near it.
+
+The labels of a photo are rows of left, top, width, height, category and whether it is a crowd, in the pixels of the
+size that the photo is brought to; rows of NaN fill up photos that have fewer than others.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+import msgspec
+import numpy as np
+
+from fairlap.models.metrics.boxes import labels_of_annotations, padded_rows
+from fairlap.models.published_data.photos import Encoded, ImageSize, Photos, fitted_size, require_pillow
+from fairlap.models.published_data.published_images import Array, refuse
+
+_OPEN_IMAGES = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax", "IsGroupOf")
+_ENDS = ("-annotations-bbox", "-annotations-human-bbox")  # of the names of Open Images' files
+_CLASSES = ("class-descriptions-boxable.csv", "oidv7-class-descriptions-boxable.csv")
+
+
+class _Image(msgspec.Struct):
+    file_name: str
+    width: int
+    height: int
+
+
+class _Coco(msgspec.Struct):
+    images: list[_Image]
+
+
+class _Begins(msgspec.Struct):
+    """What only a file of COCO has. The rest is skipped."""
+
+    images: list[msgspec.Raw]
+    annotations: list[msgspec.Raw]
+
+
+def has_boxes(path: Path) -> bool:
+    """Whether it is a file of annotations of either kind. Only a whole JSON file shows what it is."""
+    if path.suffix.lower() not in (".json", ".csv") or not path.is_file():
+        return False
+    found = path.stat()
+    return _has_boxes(path, found.st_mtime_ns, found.st_size)
+
+
+def files_of_photos(path: Path) -> list[Path]:
+    """List the photos that a file of annotations names, and of Open Images the names of its classes."""
+    return [*([_classes_beside(path)] if _is_table(path) else []), *_read(path)[0]]
+
+
+def boxed_photos(path: Path, size: ImageSize | None) -> Photos:
+    """``size`` decides where the boxes are."""
+    require_pillow(path)
+    if size is None:
+        raise refuse(
+            path, "a detector takes photos of one size; name its input and size, as --shapes images:8x3x640x640"
+        )
+    files, boxes_at = _read(path)
+
+    def encoded() -> Iterator[Encoded]:
+        return ((str(file), file.read_bytes()) for file in files)
+
+    return Photos(encoded, boxes_at(size), fits=True)
+
+
+@lru_cache(16)
+def _has_boxes(path: Path, _changed_ns: int, _bytes: int) -> bool:
+    if _is_table(path):
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            return set(_OPEN_IMAGES) <= set(file.readline(4096).strip().split(","))
+    try:
+        msgspec.json.decode(path.read_bytes(), type=_Begins)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
+
+
+def _read(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
+    return _open_images(path) if _is_table(path) else _coco(path)
+
+
+def _coco(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
+    content = path.read_bytes()
+    try:
+        images, boxes = msgspec.json.decode(content, type=_Coco).images, labels_of_annotations(content)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise refuse(path, f"it is not a file of boxes as COCO has them: {error}") from None
+    files = _photos_near(path, [each.file_name for each in images], path.stem.partition("_")[2])
+    if bad := next((each for each in images if min(each.width, each.height) < 1), None):
+        raise refuse(path, f"the image {bad.file_name!r:.60} is {bad.width} by {bad.height} pixels")
+
+    def boxes_at(size: ImageSize) -> Array:
+        for file, each in zip(files, images, strict=True):
+            if (found := _size_of(file)) != (each.width, each.height):
+                shown = "{} by {} pixels".format(*found)
+                raise refuse(file, f"it has {shown}, and by {path} {each.width} by {each.height}; boxes would not fit")
+        return _moved(boxes, np.array([(each.width, each.height) for each in images], np.float64), size)
+
+    return files, boxes_at
+
+
+def _open_images(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
+    """Corners are shares of the photo, whose size is that of its file; a box of a group is a crowd."""
+    numbers = {name: number for number, name in enumerate(_names_of_classes(path))}
+    rows: dict[str, list[tuple[float, ...]]] = {}
+    for line, row in _rows(path):
+        if row["LabelName"] not in numbers:
+            raise refuse(path, f"line {line}: the class {row['LabelName']!r:.40} is not in {_classes_beside(path)}")
+        left, right, top, bottom = (_share(path, line, row[name]) for name in ("XMin", "XMax", "YMin", "YMax"))
+        if right < left or bottom < top:
+            raise refuse(path, f"line {line}: the box ends before it begins")
+        box = (left, top, right - left, bottom - top, numbers[row["LabelName"]], row["IsGroupOf"] == "1")
+        rows.setdefault(row["ImageID"], []).append(box)
+    if not rows:
+        raise refuse(path, "it has no boxes")
+    part = next((path.stem.removesuffix(end) for end in _ENDS if path.stem.endswith(end)), "")
+    files = _photos_near(path, [f"{name}.jpg" for name in rows], part.rpartition("-")[2])
+
+    def boxes_at(size: ImageSize) -> Array:
+        whole, boxes = np.array([_size_of(file) for file in files], np.float64), padded_rows([*rows.values()])
+        boxes[..., :4] *= np.tile(whole, 2)[:, None]
+        return _moved(boxes, whole, size)
+
+    return files, boxes_at
+
+
+def _moved(boxes: Array, whole: Array, size: ImageSize) -> Array:
+    """Move boxes with the photos, of ``whole`` widths and heights, into their squares."""
+    places = np.array([fitted_size(int(width), int(height), size) for width, height in whole], np.float64)
+    scale = places[:, None, 2:] / whole[:, None]
+    found = boxes.copy()
+    found[..., 0:2] = boxes[..., 0:2] * scale + places[:, None, :2]
+    found[..., 2:4] = boxes[..., 2:4] * scale
+    return found
+
+
+def _photos_near(path: Path, names: Sequence[str], part: str) -> list[Path]:
+    """Find the folder with the photos: of the part's name, or ``images``, near the annotations."""
+    if bad := next((each for each in names if PurePosixPath(each).is_absolute() or ".." in each.split("/")), None):
+        raise refuse(path, f"{bad!r:.60} is not the name of a file below a folder of images")
+    around = (path.parent.parent, path.parent)
+    folders = [root / each for root in around for each in filter(None, (part, f"images/{part}", "images"))]
+    folders = [each for each in (*folders, path.parent) if each.is_dir()]
+    folder = next((each for each in folders if names and (each / names[0]).is_file()), None)
+    if folder is None:
+        sought = ", ".join(dict.fromkeys(each.name or "." for each in folders))
+        raise refuse(
+            path, f"its first image {names[0] if names else ''!r:.60} is in none of the folders near it: {sought}"
+        )
+    files = [folder / name for name in names]
+    if missing := next((file for file in files if not file.is_file()), None):
+        raise refuse(missing, f"it is missing, and {path} has boxes of it")
+    return files
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            for row in reader:
+                if None in row or None in row.values():
+                    raise refuse(path, f"line {reader.line_num} has another number of cells than the header")
+                yield reader.line_num, row
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise refuse(path, f"it cannot be read as CSV: {error}") from None
+
+
+def _share(path: Path, line: int, cell: str) -> float:
+    try:
+        found = float(cell)
+    except ValueError:
+        found = np.nan
+    if not 0 <= found <= 1:
+        raise refuse(path, f"line {line}: {cell!r:.40} is not a share of a photo, from 0 to 1")
+    return found
+
+
+def _classes_beside(path: Path) -> Path:
+    places = [folder / name for folder in (path.parent, path.parent.parent) for name in _CLASSES]
+    if (found := next((each for each in places if each.is_file()), None)) is None:
+        raise refuse(path, f"its classes are numbered by {_CLASSES[0]}; put that file beside it")
+    return found
+
+
+def _names_of_classes(path: Path) -> list[str]:
+    with _classes_beside(path).open(encoding="utf-8-sig", newline="") as file:
+        rows = [row[0] for row in csv.reader(file) if row]
+    return rows[1:] if rows[:1] == ["LabelName"] else rows
+
+
+def _size_of(file: Path) -> tuple[int, int]:
+    from PIL import Image
+
+    try:
+        with Image.open(file) as image:
+            width, height = image.size
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
+        raise refuse(file, "it is not an image that can be read") from None
+    return width, height
