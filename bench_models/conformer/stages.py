@@ -21,7 +21,7 @@ _PER_MEL = np.log(6.4) / 27
 
 
 def samples(path: Path) -> Array:
-    """Read a WAV file of 16,000 samples per second, cut to the length that the model takes or filled up with silence."""
+    """Read a WAV file of 16,000 samples per second; it is cut to the model's length, or filled up with silence."""
     with wave.open(str(path), "rb") as file:
         rate, channels, bits = file.getframerate(), file.getnchannels(), 8 * file.getsampwidth()
         if (rate, channels, bits) != (RATE, 1, 16):

@@ -243,6 +243,25 @@ def test_t5_is_that_of_transformers_and_its_work_is_what_pytorch_counts(
     assert counter.get_total_flops() == pytest.approx(2e9 * work.spec.gmacs_per_item)
 
 
+def test_steps_of_t5_through_the_cache_of_transformers_are_those_of_the_reference(
+    torch_and_transformers: tuple[Any, Any],
+) -> None:
+    torch, transformers = torch_and_transformers
+    work = workload_of("t5_generate", batch=1)
+    settings = {"d_model": 256, "num_layers": 4, "num_heads": 4, "d_ff": 1024, "gated": False}
+    theirs = t5_of_transformers(transformers, torch, work, **settings)
+    prompt, given = (torch.tensor(array.astype(np.int64)) for array in work.inputs.values())
+    found, cache = [], None
+    with torch.no_grad():
+        encoded = theirs.get_encoder()(input_ids=prompt)
+        for token in (torch.zeros_like(prompt[:, :1]), *given.split(1, dim=1)):
+            step = theirs(encoder_outputs=encoded, decoder_input_ids=token, past_key_values=cache, use_cache=True)
+            cache = step.past_key_values
+            found.append(step.logits[:, -1].numpy())
+    logits = reference_answers(work)["logits"]
+    np.testing.assert_allclose(np.stack(found, 1), logits, rtol=1e-5, atol=1e-5)
+
+
 def test_a_conformer_has_as_many_parameters_as_its_modules() -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     from networks_by_hand import Conformer

@@ -1,4 +1,4 @@
-"""The loss of frames that spell a label is minus the logarithm of the share of all ways to spell it, counted one by one."""
+"""The loss of frames that spell a label is minus the logarithm of the share of all ways to spell it, one by one."""
 
 from __future__ import annotations
 

@@ -64,6 +64,8 @@ def _of_frames(log_shares: Any, labels: Any) -> Any:
 
     first = jnp.where(jnp.arange(spelt.shape[1]) < 2, emitted[:, 0], _NEVER)
     ways, _ = lax.scan(step, first, emitted[:, 1:].swapaxes(0, 1))
-    blank, spoken = (jnp.take_along_axis(ways, place[:, None], axis=1)[:, 0] for place in (2 * lengths, 2 * lengths - 1))
+    blank, spoken = (
+        jnp.take_along_axis(ways, place[:, None], axis=1)[:, 0] for place in (2 * lengths, 2 * lengths - 1)
+    )
     likely = jnp.logaddexp(blank, jnp.where(lengths > 0, spoken, _NEVER))
     return -jnp.mean(likely / jnp.maximum(lengths, 1))
