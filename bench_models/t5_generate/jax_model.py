@@ -55,6 +55,9 @@ class Jax:
     def length(self, held: Any) -> int:
         return int(held.shape[2])
 
+    def last(self, array: Any, count: int) -> Any:
+        return array[len(array) - count :]
+
 
 def params(weights: Arrays) -> dict[str, Any]:
     return dict(weights)

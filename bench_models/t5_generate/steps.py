@@ -52,6 +52,9 @@ class Library(Protocol):
 
     def length(self, held: Any) -> Any: ...
 
+    def last(self, array: Any, count: Any) -> Any:
+        """Take so many of a NumPy array's last elements."""
+
 
 class Steps:
     """``weights`` are those of the spec by name; ``library`` is what they are arrays of."""
@@ -100,9 +103,9 @@ class Steps:
         use, table = self._library, self._weights["decoder.nearness"]
         if position is None:
             known = use.length(own[0]) if own else 0
-            return use.turned(use.rows(table, LAST_FIRST[TOKENS - 1 - known :][None]))
+            return use.turned(use.rows(table, use.last(LAST_FIRST, known + 1)[None]))
         apart = use.apart(position)
-        found = use.turned(use.rows(table, use.rows(LAST_FIRST, TOKENS - 1 - apart * (apart > 0))[None]))
+        found = use.turned(use.rows(table, use.rows(LAST_FIRST, TOKENS - 1 - abs(apart))[None]))
         return use.hidden_where(apart < 0, found)
 
     def _norm(self, name: str, hidden: Any) -> Any:

@@ -58,6 +58,9 @@ class TensorFlow:
     def length(self, held: Any) -> Any:
         return tf.shape(held)[2]
 
+    def last(self, array: Any, count: Any) -> Any:
+        return tf.constant(array)[len(array) - count :]
+
 
 class Answer(tf.Module):
     def __init__(self, weights: Arrays, dtype: Any) -> None:

@@ -53,6 +53,9 @@ class Torch:
     def length(self, held: Any) -> int:
         return int(held.shape[2])
 
+    def last(self, array: Any, count: int) -> Any:
+        return array[len(array) - count :]
+
 
 class Answer(nn.Module):
     positions = TOKENS
