@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import wave
 from collections.abc import Mapping
 from functools import cache
@@ -17,7 +18,7 @@ RATE, WINDOW, HOP = 16_000, 400, 160
 SAMPLES = FRAMES * HOP
 LEAST_POWER, RANGE = 1e-10, 8.0  # what is quieter than the loudest by more powers of ten counts as that quiet
 _LINEAR_HZ, _LINEAR_MELS = 1000.0, 15.0  # Slaney's mels grow by the logarithm from there
-_PER_MEL = np.log(6.4) / 27
+_PER_MEL = math.log(6.4) / 27
 
 
 def samples(path: Path) -> Array:
@@ -58,11 +59,12 @@ def mel_bands() -> Array:
     frequencies = np.linspace(0.0, RATE / 2, WINDOW // 2 + 1)
     low, middle, high = (edges[first : first + MELS, None] for first in range(3))
     sides = np.minimum((frequencies - low) / (middle - low), (high - frequencies) / (high - middle))
-    return np.maximum(0.0, sides) * 2 / (high - low)
+    bands: Array = np.maximum(0.0, sides) * 2 / (high - low)
+    return bands
 
 
 def _mels(hertz: float) -> float:
-    return _LINEAR_MELS + float(np.log(hertz / _LINEAR_HZ)) / _PER_MEL
+    return _LINEAR_MELS + math.log(hertz / _LINEAR_HZ) / _PER_MEL
 
 
 def _hertz(mels: Array) -> Array:

@@ -119,7 +119,8 @@ class Steps:
 
     def _attention(self, name: str, normed: Any, pair: Sequence[Any], nearness: Any) -> Any:
         query = self._library.by_head(self._linear(f"{name}.query", normed), HEADS)
-        return self._linear(f"{name}.output", self._library.attended(query, *pair, nearness))
+        keys, values = pair
+        return self._linear(f"{name}.output", self._library.attended(query, keys, values, nearness))
 
     def _perceptron(self, name: str, hidden: Any) -> Any:
         wide = self._library.relu(self._linear(f"{name}.first", self._norm(name, hidden)))
