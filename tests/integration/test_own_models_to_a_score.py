@@ -222,8 +222,8 @@ def test_a_bert_is_fine_tuned_on_texts_to_a_score_as_in_a_loop_by_hand(tmp_path:
     folder = folder_of(tmp_path / "bert", "bert", weights=True, **quiet)
     arrays, optimizer, target = opinions(), "adamw:lr=0.003", 0.85
     options = ("--dims", f"batch={BATCH},sequence=8", "--loss", "cross_entropy", "--optimizer", optimizer)
-    options = (*options, "--to-score", target, "--train-on", saved(arrays, tmp_path))
-    rows = raced(f"hf:{folder}", "torch,jax", *options)
+    data = ("--to-score", target, "--train-on", saved(arrays, tmp_path))
+    rows = raced(f"hf:{folder}", "torch,jax", *options, *data)
     bert = transformers.BertForSequenceClassification.from_pretrained(folder)
 
     class Logits(type(bert)):  # type: ignore[misc]

@@ -27,7 +27,8 @@ def spelling(text: str) -> np.ndarray:
     """Score frames so that the likeliest ones spell the text: each character twice, and a blank."""
     path = [each for character in ids(text) for each in (character, character, 0)]
     best = np.array([*path, *[0] * (FRAMES - len(path))])
-    return np.eye(len(CHARACTERS), dtype=np.float32)[best]
+    scores: np.ndarray = np.eye(len(CHARACTERS), dtype=np.float32)[best]
+    return scores
 
 
 @pytest.fixture
