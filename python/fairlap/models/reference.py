@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.arrays import Arrays, Labels
-from fairlap.models.connectionist import loss_of_frames
+from fairlap.models.checks.connectionist import loss_of_frames
 from fairlap.models.spec import Loss
 from fairlap.models.workload import Workload
 from fairlap.request.work import Mode
