@@ -8,13 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS
-from fairlap.bench_models.t5_generate.steps import NEVER, OWN, Steps
+from fairlap.bench_models.t5_generate.steps import LAST_FIRST, NEVER, OF_PROMPT, OWN, Steps
 from fairlap.models.arrays import Arrays
 
 Step = tuple[Any, Any, list[Any]]
 
 
 class Jax:
+    of_prompt, last_first = OF_PROMPT, LAST_FIRST
+
     def rows(self, table: Any, places: Any) -> Any:
         return jnp.asarray(table)[places]
 

@@ -21,6 +21,9 @@ LAST_FIRST = np.array([bucket(-apart, both_ways=False) for apart in reversed(ran
 
 
 class Library(Protocol):
+    of_prompt: Any  # ``OF_PROMPT`` and ``LAST_FIRST``, as arrays that it takes for places
+    last_first: Any
+
     def rows(self, table: Any, places: Any) -> Any: ...
 
     def linear(self, hidden: Any, weight: Any) -> Any:
@@ -53,7 +56,7 @@ class Library(Protocol):
     def length(self, held: Any) -> Any: ...
 
     def last(self, array: Any, count: Any) -> Any:
-        """Take so many of a NumPy array's last elements."""
+        """Take so many of the last elements."""
 
 
 class Steps:
@@ -66,7 +69,7 @@ class Steps:
         """Read the prompt, and return its keys and values for every layer of the decoder."""
         use = self._library
         hidden = use.rows(self._weights["shared.weight"], prompt)
-        nearness = use.turned(use.rows(self._weights["encoder.nearness"], OF_PROMPT))
+        nearness = use.turned(use.rows(self._weights["encoder.nearness"], use.of_prompt))
         for layer in range(COUNT):
             name = f"encoder.layers.{layer}"
             normed = self._norm(f"{name}.self", hidden)
@@ -103,9 +106,9 @@ class Steps:
         use, table = self._library, self._weights["decoder.nearness"]
         if position is None:
             known = use.length(own[0]) if own else 0
-            return use.turned(use.rows(table, use.last(LAST_FIRST, known + 1)[None]))
+            return use.turned(use.rows(table, use.last(use.last_first, known + 1)[None]))
         apart = use.apart(position)
-        found = use.turned(use.rows(table, use.rows(LAST_FIRST, TOKENS - 1 - abs(apart))[None]))
+        found = use.turned(use.rows(table, use.rows(use.last_first, TOKENS - 1 - abs(apart))[None]))
         return use.hidden_where(apart < 0, found)
 
     def _norm(self, name: str, hidden: Any) -> Any:

@@ -8,13 +8,15 @@ from typing import Any
 import tensorflow as tf
 from fairlap.bench_models.t5.spec import HEAD
 from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS
-from fairlap.bench_models.t5_generate.steps import HEADS, NEVER, OWN, Steps
+from fairlap.bench_models.t5_generate.steps import HEADS, LAST_FIRST, NEVER, OF_PROMPT, OWN, Steps
 from fairlap.models.arrays import Arrays
 
 Step = tuple[Any, Any, list[Any]]
 
 
 class TensorFlow:
+    of_prompt, last_first = OF_PROMPT, LAST_FIRST
+
     def rows(self, table: Any, places: Any) -> Any:
         return tf.gather(table, places)
 

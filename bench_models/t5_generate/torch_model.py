@@ -7,17 +7,18 @@ from typing import Any
 
 import torch
 from fairlap.bench_models.t5_generate.spec import TOKENS
-from fairlap.bench_models.t5_generate.steps import NEVER, OWN, Steps
+from fairlap.bench_models.t5_generate.steps import LAST_FIRST, NEVER, OF_PROMPT, OWN, Steps
 from fairlap.models.arrays import Arrays
 from torch import nn
 from torch.nn import functional
 
 
 class Torch:
+    def __init__(self, of_prompt: Any, last_first: Any) -> None:
+        self.of_prompt, self.last_first = of_prompt, last_first
+
     def rows(self, table: Any, places: Any) -> Any:
-        if isinstance(table, torch.Tensor):
-            return table[torch.as_tensor(places, device=table.device)]
-        return torch.as_tensor(table, device=places.device)[places]
+        return table[places]
 
     def linear(self, hidden: Any, weight: Any) -> Any:
         return functional.linear(hidden, weight)
@@ -63,6 +64,8 @@ class Answer(nn.Module):
     def __init__(self, weights: Arrays) -> None:
         super().__init__()
         self._names = list(weights)  # whose points PyTorch's own names cannot have
+        self.register_buffer("_of_prompt", torch.tensor(OF_PROMPT), persistent=False)
+        self.register_buffer("_last_first", torch.tensor(LAST_FIRST), persistent=False)
         self._held = nn.ParameterList(torch.tensor(array) for array in weights.values())
 
     def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
@@ -89,7 +92,7 @@ class Answer(nn.Module):
         return logits.argmax(-1), logits
 
     def _steps(self) -> Steps:
-        return Steps(Torch(), dict(zip(self._names, self._held, strict=True)))
+        return Steps(Torch(self._of_prompt, self._last_first), dict(zip(self._names, self._held, strict=True)))
 
 
 def build(weights: Arrays) -> Any:
