@@ -54,15 +54,18 @@ def attention(
     rotations: tuple[Value, Value] | None = None,
     unseen: Value | None = None,
     seen: Value | None = None,
+    divided: bool = True,
 ) -> Value:
     """``rotations`` turn queries and keys by their positions; ``unseen`` is added to the scores.
 
-    ``seen`` are other tokens than its own, of which keys and values are made.
+    ``seen`` are other tokens than its own, of which keys and values are made. Scores that are not ``divided`` by the
+    root of a head's size get queries that are smaller by it.
     """
     seen = hidden if seen is None else seen
     tokens, features = hidden.shape
     split = (tokens, heads.keys, heads.sharing, heads.size)
-    query = net.linear(f"{name}.query", hidden, heads.queries * heads.size, bias=bias, size=DECISIVE)
+    of_query = DECISIVE if divided else DECISIVE * heads.size**-0.5
+    query = net.linear(f"{name}.query", hidden, heads.queries * heads.size, bias=bias, size=of_query)
     key = net.linear(f"{name}.key", seen, heads.keys * heads.size, bias=bias, size=DECISIVE)
     value = net.linear(f"{name}.value", seen, heads.keys * heads.size, bias=bias)
     query = net.transpose(net.reshape(query, *split), 2, 3, 1, 4)
@@ -73,7 +76,8 @@ def attention(
         query, key = (_turned(net, each, *rotations) for each in (query, key))
     by_head = (heads.keys, heads.sharing, tokens)
     scores = net.matrix_product(query, net.transpose(key, 1, 2, 4, 3), (*by_head, seen.shape[0]))
-    scores = net.add("Div", scores, net.number(heads.size**0.5), shape=scores.shape)
+    if divided:
+        scores = net.add("Div", scores, net.number(heads.size**0.5), shape=scores.shape)
     if unseen is not None:
         scores = net.sum(scores, unseen)
     attended = net.matrix_product(net.elementwise("Softmax", scores, axis=-1), value, (*by_head, heads.size))

@@ -19,7 +19,7 @@ class Implementation:
         self._net, self._spec = model.NET, model.SPEC
 
     def build(self, weights: Arrays, batch: int) -> Any:
-        return model_of(self._spec, [_node(each) for each in self._net.steps], weights, batch)
+        return model_of(self._spec, [node_of(each) for each in self._net.steps], weights, batch)
 
 
 @cache
@@ -29,7 +29,7 @@ def graph_at(model: GraphModel, batch: int) -> Graph:
     return graph_of_model(Implementation(model).build(zeros, batch))
 
 
-def _node(step: Step) -> Any:
+def node_of(step: Step) -> Any:
     attributes = dict(step.attributes)
     if step.values is not None:
         attributes["value"] = numpy_helper.from_array(np.asarray(step.values(), step.dtype))

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import wave
 from pathlib import Path
 from typing import Any
 
@@ -246,17 +247,37 @@ def test_functions_without_files_and_files_for_a_model_that_generates_are_refuse
 
 
 @pytest.mark.slow
-def test_the_example_of_the_page_races(here: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "stages"),
+    [
+        ("model.onnx", ["decode", "scale", "model", "best"]),
+        ("yolov8:n", ["pixels", "model", "decoded", "kept"]),
+        ("conformer:small", ["samples", "log_mel", "model", "greedy", "text"]),
+    ],
+)
+def test_each_example_of_the_page_races(here: Path, model: str, stages: list[str]) -> None:
     pytest.importorskip("PIL", reason="`make test-slow` installs Pillow and runs this")
     photo_classifier.onnx_file(here / "model.onnx")
     photo_classifier.photos(here / "photos", 2)
+    recordings(here / "recordings")
     text = PAGE.read_text()
     [example] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     (here / "photo_stages.py").write_text(example)
-    [command] = re.findall(r"^fairlap (compare .*)$", text, re.MULTILINE)
+    [command] = re.findall(rf"^fairlap (compare {model} .*)$", text, re.MULTILINE)
     words = [each if each != "onnxruntime,torch,jax" else "onnxruntime" for each in command.split()]
     run = here / "run.json"
     output(*words, "--blocks", 1, "--seconds", "0.05", "--threads", 1, "--no-store", "--quiet", "-o", run)
     [row] = json.loads(output("show", run, "--json"))["rows"]
     assert row["outcome"] == "finished"
-    assert [each["stage"] for each in row["file_stages"]] == ["decode", "scale", "model", "best"]
+    assert [each["stage"] for each in row["file_stages"]] == stages
+
+
+def recordings(folder: Path) -> None:
+    folder.mkdir()
+    for number, seconds in enumerate((2.5, 4.0)):
+        with wave.open(str(folder / f"{number}.wav"), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(16_000)
+            noise = np.random.default_rng(number).normal(0, 3_000, round(16_000 * seconds))
+            file.writeframes(noise.astype("<i2").tobytes())

@@ -21,7 +21,7 @@ from thorough import thorough_where
 from workloads_of_models import workload_of
 
 PROGRAM = Path(__file__).with_name("adapter_in_a_process.py")
-MODEL = "characters_generate"
+MODEL, ENCODER_DECODER = "characters_generate", "t5_generate"
 CONTESTANTS = (
     "torch",
     "torch:compile",
@@ -37,12 +37,12 @@ SLOW = ("torch:compile", "tensorflow", "tensorflow:xla")
 pytestmark = needs_proc
 
 
-def found_by(contestant: str, precision: str = "fp32") -> dict[str, Any]:
+def found_by(contestant: str, precision: str = "fp32", model: str = MODEL) -> dict[str, Any]:
     skip_unless_available(contestant)
     name = contestant_named(contestant)
     wanted = framework_named(name.framework).environment_for(Settings(1, name.variant))
     asked = {"framework": name.framework, "variant": name.variant, "mode": "infer", "precision": precision}
-    command = [sys.executable, str(PROGRAM), json.dumps([{"model": MODEL, "threads": 1, **asked}])]
+    command = [sys.executable, str(PROGRAM), json.dumps([{"model": model, "threads": 1, **asked}])]
     done = subprocess.run(command, env={**os.environ, **wanted}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     [found] = json.loads(done.stdout)
@@ -50,9 +50,10 @@ def found_by(contestant: str, precision: str = "fp32") -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("model", [MODEL, ENCODER_DECODER])
 @pytest.mark.parametrize("contestant", thorough_where(SLOW.__contains__, CONTESTANTS))
-def test_each_step_of_an_answer_is_that_of_the_reference(contestant: str) -> None:
-    found = found_by(contestant)
+def test_each_step_of_an_answer_is_that_of_the_reference(contestant: str, model: str) -> None:
+    found = found_by(contestant, model=model)
     assert found["wrong"] == []
     assert found["weights"] == "equal"
     assert found["changed"], "another prompt must change the answer"

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fairlap.models.checks.connectionist import loss_of_frames
+from fairlap.models.checks.differentiation import gradients
 from fairlap.models.reference import reference_answers
 from workloads_of_models import workload_of
 
@@ -127,7 +129,8 @@ def loaded(torch: Any, model: Any, weights: Weights, names: Mapping[str, str]) -
     state = {theirs: torch.tensor(weights[ours]) for ours, theirs in names.items()}
     missing, unknown = model.load_state_dict(state, strict=False)
     assert not unknown
-    assert all(torch.is_tensor(model.get_buffer(name)) for name in missing if "lm_head" not in name)
+    shared = ("lm_head", "embed_tokens")  # tables that are another one
+    assert all(torch.is_tensor(model.get_buffer(name)) for name in missing if not any(each in name for each in shared))
     return model.eval()
 
 
@@ -191,9 +194,132 @@ def test_llama_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) 
     assert found == pytest.approx(answer_of(work), rel=1e-3, abs=1e-4)
 
 
+def t5_of_transformers(transformers: Any, torch: Any, work: Any, **settings: Any) -> Any:
+    names = {"shared.weight": "shared.weight", **({"lm_head.weight": "lm_head.weight"} if settings["gated"] else {})}
+    layers, letters = settings["num_layers"], {"query": "q", "key": "k", "value": "v", "output": "o"}
+    for stack in ("encoder", "decoder"):
+        first = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        names |= {f"{stack}.nearness": first, f"{stack}.norm.weight": f"{stack}.final_layer_norm.weight"}
+        parts = [("self", "SelfAttention"), *([("cross", "EncDecAttention")] if stack == "decoder" else [])]
+        for number in range(layers):
+            ours, theirs = f"{stack}.layers.{number}", f"{stack}.block.{number}.layer"
+            for place, (one, other) in enumerate(parts):
+                names |= {
+                    f"{ours}.{one}.{part}.weight": f"{theirs}.{place}.{other}.{letter}.weight"
+                    for part, letter in letters.items()
+                }
+                names[f"{ours}.{one}.norm.weight"] = f"{theirs}.{place}.layer_norm.weight"
+            last = f"{theirs}.{len(parts)}"
+            names[f"{ours}.norm.weight"] = f"{last}.layer_norm.weight"
+            gated = {"first": "wi_0", "up": "wi_1", "second": "wo"}
+            dense = gated if settings["gated"] else {"first": "wi", "second": "wo"}
+            names |= {f"{ours}.{a}.weight": f"{last}.DenseReluDense.{b}.weight" for a, b in dense.items()}
+    assert set(names) == set(work.weights)
+    kind = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False} if settings.pop("gated") else {}
+    config = transformers.T5Config(**settings, **kind, d_kv=64, dropout_rate=0.0)
+    model = transformers.T5ForConditionalGeneration(config)
+    if kind:  # some releases of transformers share the table all the same
+        model.lm_head = torch.nn.Linear(config.d_model, config.vocab_size, bias=False)
+    return loaded(torch, model, work.weights, names).double()
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("t5:tiny", {"d_model": 256, "num_layers": 4, "num_heads": 4, "d_ff": 1024, "gated": False}),
+        ("t5:small-v1_1", {"d_model": 512, "num_layers": 8, "num_heads": 6, "d_ff": 1024, "gated": True}),
+    ],
+)
+def test_t5_is_that_of_transformers_and_its_work_is_what_pytorch_counts(
+    model: str, settings: dict[str, Any], torch_and_transformers: tuple[Any, Any]
+) -> None:
+    torch, transformers = torch_and_transformers
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    work = workload_of(model, batch=1)
+    theirs = t5_of_transformers(transformers, torch, work, **settings)
+    assert sum(each.numel() for each in theirs.parameters()) == work.spec.parameters
+    given = {name: torch.tensor(array.astype(np.int64)) for name, array in work.inputs.items()}
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # by products
+        found = theirs(**given).logits.numpy()
+    np.testing.assert_allclose(found, answer_of(work), rtol=1e-5, atol=1e-5)
+    assert counter.get_total_flops() == pytest.approx(2e9 * (work.spec.gmacs_per_item or 0.0))
+
+
+def test_steps_of_t5_through_the_cache_of_transformers_are_those_of_the_reference(
+    torch_and_transformers: tuple[Any, Any],
+) -> None:
+    torch, transformers = torch_and_transformers
+    work = workload_of("t5_generate", batch=1)
+    settings = {"d_model": 256, "num_layers": 4, "num_heads": 4, "d_ff": 1024, "gated": False}
+    theirs = t5_of_transformers(transformers, torch, work, **settings)
+    prompt, given = (torch.tensor(array.astype(np.int64)) for array in work.inputs.values())
+    found, cache = [], None
+    with torch.no_grad():
+        encoded = theirs.get_encoder()(input_ids=prompt)
+        for token in (torch.zeros_like(prompt[:, :1]), *given.split(1, dim=1)):
+            step = theirs(encoder_outputs=encoded, decoder_input_ids=token, past_key_values=cache, use_cache=True)
+            cache = step.past_key_values
+            found.append(step.logits[:, -1].numpy())
+    logits = reference_answers(work)["logits"]
+    np.testing.assert_allclose(np.stack(found, 1), logits, rtol=1e-5, atol=1e-5)
+
+
+def test_a_conformer_has_as_many_parameters_as_its_modules() -> None:
+    pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    from networks_by_hand import Conformer
+
+    work = workload_of("conformer:small", batch=1)
+    assert Conformer(work.weights).parameters() == work.spec.parameters
+
+
+def test_boxes_of_ssdlite_are_those_that_pytorch_code_makes_of_its_predictions() -> None:
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    from fairlap.bench_models.ssdlite.stages import decoded
+    from networks_by_hand import corners_of_ssd
+
+    predictions = np.random.default_rng(0).normal(0, 2, (1, 3234, 95)).astype(np.float32)
+    found, theirs = decoded({"predictions": predictions}), torch.tensor(predictions[0])
+    np.testing.assert_allclose(found["corners"], corners_of_ssd(theirs).numpy(), rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(found["scores"], theirs[:, 4:].softmax(-1)[:, 1:].numpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_frameworks_have_the_loss_of_frames_of_the_reference_and_its_slopes() -> None:
+    from fairlap.frameworks.adapter_parts.losses import jax_losses, tensorflow_losses, torch_losses
+
+    torch, jax, tf = (
+        pytest.importorskip(name, reason="`make test` installs it and runs this")
+        for name in ("torch", "jax", "tensorflow")
+    )
+    logits = np.random.default_rng(0).normal(0, 2, (4, 9, 6)).astype(np.float32)
+    labels = np.array([[1, 1, 2, 0], [3, 5, 3, 4], [2, 0, 0, 0], [0, 0, 0, 0]], np.int32)
+    expected, wide = gradients(lambda held: loss_of_frames(held["logits"], labels), {"logits": logits.astype(float)})
+    in_torch = torch.tensor(logits, requires_grad=True)
+    loss = torch_losses.loss_of_batch(lambda: (in_torch,), "ctc")(torch.tensor(labels).long())
+    of_jax = jax.value_and_grad(lambda each: jax_losses.loss_of("ctc", each, labels))(logits)
+    with tf.GradientTape() as tape:
+        tape.watch(in_tensorflow := tf.constant(logits))
+        of_tensorflow = tensorflow_losses.loss_of("ctc", in_tensorflow, tf.constant(labels))
+    slopes = tape.gradient(of_tensorflow, in_tensorflow)
+    found = {
+        "torch": (loss.item(), torch.autograd.grad(loss, in_torch)[0].numpy()),
+        "jax": (float(of_jax[0]), np.asarray(of_jax[1])),
+        "tensorflow": (float(of_tensorflow), slopes.numpy()),
+    }
+    for name, (value, own) in found.items():
+        assert value == pytest.approx(expected, rel=1e-5), name
+        np.testing.assert_allclose(own, wide["logits"], atol=1e-6, err_msg=name)
+
+
+COUNTED = ("clip", "conformer:tiny", "ssdlite", "tcn", "unet", "yolov8:n")  # by layers that PyTorch counts
+
+
 @pytest.mark.parametrize(
     ("model", "network"),
     [
+        ("conformer:tiny", "Conformer"),
+        ("ssdlite", "SsdLite"),
         ("gnn", "Gnn"),
         ("tcn", "Tcn"),
         ("lstm_forecaster", "Lstm"),
@@ -205,13 +331,19 @@ def test_llama_is_that_of_transformers(torch_and_transformers: tuple[Any, Any]) 
 def test_networks_are_those_that_plain_pytorch_makes(model: str, network: str) -> None:
     torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     import networks_by_hand
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
 
-    work = workload_of(model)
+    work = workload_of(model, batch=1 if model == "ssdlite" else 2)
     given = [
         torch.tensor(array).double() if array.dtype.kind == "f" else torch.tensor(array)
         for array in work.inputs.values()
     ]
-    found = getattr(networks_by_hand, network)(work.weights)(*given).numpy()
+    called = getattr(networks_by_hand, network)(work.weights)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # attention is counted by products
+        found = called(*given).detach().numpy()
+    if model in COUNTED:
+        assert counter.get_total_flops() == pytest.approx(work.batch * 2e9 * (work.spec.gmacs_per_item or 0.0))
     # A graph holds the small numbers in its normalisations in float32.
     np.testing.assert_allclose(found, answer_of(work), rtol=1e-6, atol=1e-6)
 

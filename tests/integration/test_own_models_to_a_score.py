@@ -14,6 +14,7 @@ from command_line import fairlap as run
 from command_line import refusal
 from fairlap.models.array_files import safetensors
 from learning_sources import SUPPORT
+from transformers_folders import folder_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -197,6 +198,44 @@ def test_a_module_reaches_the_score_after_the_epochs_of_a_loop_by_hand(
         assert set(kept) == {weight for weight, each in named.items() if each.is_floating_point()}
         for weight, array in kept.items() if name == "torch" else ():  # rounding decides where Adam takes some weights
             np.testing.assert_allclose(array, weights[weight], rtol=1e-3, atol=1e-4, err_msg=weight)
+
+
+WORDS = ("", "good", "fine", "great", "fun", "bad", "poor", "dull", "sad", "the", "film", "was", "is", "a", "very")
+
+
+def opinions() -> Arrays:
+    """Eight words each, of which more are good or more are bad."""
+    drawn = np.random.default_rng(0)
+    rows: list[list[int]] = []
+    while len(rows) < ITEMS:
+        row = drawn.integers(1, len(WORDS), 8).tolist()
+        good, bad = sum(1 <= each <= 4 for each in row), sum(5 <= each <= 8 for each in row)
+        rows += [row] if good != bad else []
+    texts = np.array(rows)
+    good, bad = (((texts >= low) & (texts < low + 4)).sum(axis=1) for low in (1, 5))
+    return {"input_ids": texts, "labels": (good > bad).astype(np.int64)}
+
+
+def test_a_bert_is_fine_tuned_on_texts_to_a_score_as_in_a_loop_by_hand(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="`make test` installs it and runs this")
+    quiet = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "num_labels": 2}
+    folder = folder_of(tmp_path / "bert", "bert", weights=True, **quiet)
+    arrays, optimizer, target = opinions(), "adamw:lr=0.003", 0.85
+    options = ("--dims", f"batch={BATCH},sequence=8", "--loss", "cross_entropy", "--optimizer", optimizer)
+    data = ("--to-score", target, "--train-on", saved(arrays, tmp_path))
+    rows = raced(f"hf:{folder}", "torch,jax", *options, *data)
+    bert = transformers.BertForSequenceClassification.from_pretrained(folder)
+
+    class Logits(type(bert)):  # type: ignore[misc]
+        def forward(self, ids: Any) -> Any:
+            return super().forward(ids).logits
+
+    bert.__class__ = Logits
+    epochs = by_hand(bert, OPTIMIZER[optimizer](bert), *LOSS["cross_entropy"], arrays)
+    steps, score, _ = next(each for each in epochs if each[1] >= target)
+    assert rows["torch"]["steps_to_score"] == steps
+    assert rows["torch"]["best_score"] == pytest.approx(score, abs=1e-6)
+    assert rows["jax"]["best_score"] >= target
 
 
 def test_training_goes_on_from_kept_weights(tmp_path: Path) -> None:

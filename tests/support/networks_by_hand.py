@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 from torch.nn import functional
 
 Tensors = Mapping[str, Any]
@@ -205,6 +206,147 @@ class Yolo(ByHand):
             hidden = self._unit(f"{name}.{part}.1", self._unit(f"{name}.{part}.0", image))
             found.append(self.convolution(f"{name}.{part}.2", hidden))
         return torch.cat(found, 1).flatten(2)
+
+
+class Conformer(ByHand):
+    """Of PyTorch's own modules, in the order of torchaudio's layer."""
+
+    def __init__(self, weights: Mapping[str, Any]) -> None:
+        super().__init__(weights)
+        width, mels = self.part("in.weight").shape
+        channels = self.part("fewer.0.weight").shape[0]
+        assert mels == channels * 20
+        self.fewer = [self._filled(nn.Conv2d(c, channels, 3, 2, 1), f"fewer.{n}") for n, c in enumerate((1, channels))]
+        self.inward = self._filled(nn.Linear(mels, width), "in")
+        count = sum(name.endswith("attention.query.weight") for name in weights)
+        self.layers = [self._layer(f"layers.{number}", width) for number in range(count)]
+        self.head = self._filled(nn.Linear(width, 29), "head")
+
+    def __call__(self, features: Any) -> Any:
+        image = features[:, None]
+        for each in self.fewer:
+            image = each(image).relu()
+        hidden = self.inward(image.transpose(1, 2).flatten(2))
+        for before, norm1, attention, convolution, after, norm in self.layers:
+            hidden = hidden + 0.5 * before(hidden)
+            normed = norm1(hidden)
+            hidden = hidden + attention(normed, normed, normed, need_weights=False)[0]
+            first, *rest = convolution
+            inside = first(hidden).transpose(1, 2)
+            for each in rest:
+                inside = each(inside)
+            hidden = hidden + inside.transpose(1, 2)
+            hidden = norm(hidden + 0.5 * after(hidden))
+        return self.head(hidden)
+
+    def parameters(self) -> int:
+        modules = nn.ModuleList([*self.fewer, self.inward, self.head, *map(nn.ModuleList, self.layers)])
+        return sum(each.numel() for each in modules.parameters())
+
+    def _layer(self, name: str, width: int) -> list[Any]:
+        own, norm2 = f"{name}.convolution", nn.BatchNorm1d(width, eps=1e-3)
+        for part in ("running_mean", "running_var"):
+            getattr(norm2, part).data = self.part(f"{own}.norm2.{part}")
+        convolution = nn.ModuleList(
+            [
+                self._filled(nn.LayerNorm(width), f"{own}.norm"),
+                self._filled(nn.Conv1d(width, 2 * width, 1), f"{own}.gated"),
+                nn.GLU(dim=1),
+                self._filled(nn.Conv1d(width, width, 31, padding=15, groups=width), f"{own}.each"),
+                self._filled(norm2, f"{own}.norm2"),
+                nn.SiLU(),
+                self._filled(nn.Conv1d(width, width, 1), f"{own}.mixed"),
+            ]
+        ).eval()
+        attention = nn.MultiheadAttention(width, 4, batch_first=True, dtype=torch.float64).eval()
+        parts = [f"{name}.attention.{part}" for part in ("query", "key", "value")]
+        attention.in_proj_weight.data = torch.cat([self.part(f"{part}.weight") for part in parts])
+        attention.in_proj_bias.data = torch.cat([self.part(f"{part}.bias") for part in parts])
+        self._filled(attention.out_proj, f"{name}.attention.output")
+        norms = [self._filled(nn.LayerNorm(width), f"{name}.{part}") for part in ("norm1", "norm")]
+        halves = [self._perceptron(f"{name}.{part}", width) for part in ("before", "after")]
+        return [halves[0], norms[0], attention, convolution, halves[1], norms[1]]
+
+    def _perceptron(self, name: str, width: int) -> Any:
+        return nn.Sequential(
+            self._filled(nn.LayerNorm(width), f"{name}.norm"),
+            self._filled(nn.Linear(width, 4 * width), f"{name}.first"),
+            nn.SiLU(),
+            self._filled(nn.Linear(4 * width, width), f"{name}.second"),
+        )
+
+    def _filled(self, module: Any, name: str) -> Any:
+        module.weight.data = self.part(f"{name}.weight").reshape(module.weight.shape)
+        module.bias.data = self.part(f"{name}.bias")
+        return module
+
+
+class SsdLite(ByHand):
+    """MobileNetV2 as its paper's table has it, and SSDLite's grids and heads."""
+
+    def __call__(self, image: Any) -> Any:
+        hidden, number, grids = self._unit("stem", image, 2), 0, []
+        for expansion, outward, count, stride in TABLE_OF_MOBILENET_V2:
+            for place in range(count):
+                hidden, wide = self._block(f"blocks.{number}", hidden, expansion, stride if place == 0 else 1)
+                assert hidden.shape[1] == outward
+                grids += [wide] if number == 13 else []
+                number += 1
+        grids.append(self._unit("last", hidden))
+        for place in range(4):
+            name = f"extra.{place}"
+            each = self._unit(f"{name}.each", self._unit(f"{name}.narrow", grids[-1]), 2, depthwise=True)
+            grids.append(self._unit(f"{name}.widen", each))
+        return torch.cat([self._head(f"head.{place}", grid) for place, grid in enumerate(grids)], 1)
+
+    def _unit(self, name: str, image: Any, stride: int = 1, depthwise: bool = False, linear: bool = False) -> Any:
+        weight = self.part(f"{name}.conv.weight")
+        groups = len(weight) if depthwise else 1
+        found = functional.conv2d(image, weight, None, stride, weight.shape[-1] // 2, groups=groups)
+        mean, variance, scale, shift = (
+            self.part(f"{name}.norm.{part}") for part in ("running_mean", "running_var", "weight", "bias")
+        )
+        found = functional.batch_norm(found, mean, variance, scale, shift, eps=1e-3)
+        return found if linear else functional.relu6(found)
+
+    def _block(self, name: str, image: Any, expansion: int, stride: int) -> tuple[Any, Any]:
+        wide = image if expansion == 1 else self._unit(f"{name}.expand", image)
+        each = self._unit(f"{name}.each", wide, stride, depthwise=True)
+        found = self._unit(f"{name}.project", each, linear=True)
+        return found + image if found.shape == image.shape else found, wide
+
+    def _head(self, name: str, grid: Any) -> Any:
+        """In torchvision's order: rows, columns, boxes of a place, numbers of a box."""
+        found = []
+        for part, count in (("boxes", 4), ("classes", 91)):
+            each = self.convolution(f"{name}.{part}.mixed", self._unit(f"{name}.{part}", grid, depthwise=True))
+            found.append(each.unflatten(1, (6, count)).permute(0, 3, 4, 1, 2).flatten(1, 3))
+        return torch.cat(found, -1)
+
+
+TABLE_OF_MOBILENET_V2 = (
+    (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
+)  # fmt: skip
+
+
+def corners_of_ssd(predictions: Any) -> Any:
+    """Make corners in pixels as torchvision's box coder does, of boxes that are listed one by one."""
+    listed = []
+    scales = [0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0]
+    for number, side in enumerate((20, 10, 5, 3, 2, 1)):
+        own, next_one = scales[number : number + 2]
+        for row in range(side):
+            for column in range(side):
+                sides = [(own, own), ((own * next_one) ** 0.5, (own * next_one) ** 0.5)]
+                for shape in (2.0, 3.0):
+                    sides += [(own * shape**0.5, own / shape**0.5), (own / shape**0.5, own * shape**0.5)]
+                middle = (column + 0.5) / side, (row + 0.5) / side
+                listed += [(*middle, min(width, 1.0), min(height, 1.0)) for width, height in sides]
+    boxes = 320 * torch.tensor(listed, dtype=torch.float64)
+    x, y, wide, high = (predictions[..., each].double() / by for each, by in zip(range(4), (10, 10, 5, 5), strict=True))
+    middle = torch.stack([x * boxes[:, 2] + boxes[:, 0], y * boxes[:, 3] + boxes[:, 1]], -1)
+    half = torch.stack([wide.exp() * boxes[:, 2], high.exp() * boxes[:, 3]], -1) / 2
+    return torch.cat([middle - half, middle + half], -1).clamp(0, 320)
 
 
 def denoised(look: Unet, latent: Any, text: Any, kept: Sequence[float]) -> Any:

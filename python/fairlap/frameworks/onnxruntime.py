@@ -29,7 +29,14 @@ from fairlap.frameworks.adapter_parts.devices.onnxruntime_on_device import (
     run_options,
     why_not_loaded,
 )
-from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import (
+    encoder_of,
+    files_of,
+    graph_of,
+    takes_other_sizes,
+    weights_in,
+    weights_of_both,
+)
 from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
 from fairlap.frameworks.adapter_parts.onnxruntime_custom_ops import CUSTOM_OPS, custom_ops_in_force, register_custom_ops
 from fairlap.frameworks.adapter_parts.precisions.onnx_in_16_bits import NAMES, in_16_bits
@@ -135,14 +142,15 @@ class OnnxRuntime(Framework):
         graph = given.graph
         with phase("compile"):  # making the session is what optimizes the graph, and what builds TensorRT's engines
             session = _session(onnxruntime, graph, options, place)
-            of_prompt = encoder_of(work)
+            of_prompt = encoder_of(work, work.weights)
             encoder = _session(onnxruntime, of_prompt, options, place) if of_prompt else None
         if session.get_providers()[0] != place.provider:
             why = f": {why_not_loaded(onnxruntime, place.provider)}" if place.stream is not None else ""
             raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
         where = _nodes(session, wanted) if place.stream is not None else {}
         if work.spec.continuation:
-            return _generating(work, session, encoder, graph, _in_force(session, wanted))
+            held = weights_of_both(graph, of_prompt, work.weights)
+            return _generating(work, session, encoder, held, _in_force(session, wanted))
         # All bindings write to the same memory, so the outputs are those of the last call.
         held = place.memory.outputs(onnxruntime, work)
         found = {**_in_force(session, wanted), **where, **given.in_force}
@@ -234,12 +242,12 @@ def _nodes(session: Any, wanted: Settings) -> dict[str, str]:
     return {"nodes": described_nodes(nodes)}
 
 
-def _generating(work: Workload, session: Any, encoder: Any, graph: bytes | str, found: Mapping[str, str]) -> Contestant:
+def _generating(work: Workload, session: Any, encoder: Any, held: Answers, found: Mapping[str, str]) -> Contestant:
     from fairlap.frameworks.adapter_parts.generation.onnxruntime_generation import generation
 
     return Contestant(
         **answer_calls(work, generation(session, encoder)),
-        weights=partial(dict, weights_in(graph, work.weights)),
+        weights=partial(dict, held),
         in_force=found,
         no_memory_because=_NO_MEMORY,
     )

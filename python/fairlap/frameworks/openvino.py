@@ -11,7 +11,14 @@ from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.generation.openvino_generation import generation, with_states
-from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import (
+    encoder_of,
+    files_of,
+    graph_of,
+    takes_other_sizes,
+    weights_in,
+    weights_of_both,
+)
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
@@ -96,12 +103,13 @@ class OpenVino(Framework):
         with phase("compile"):
             cached = {"CACHE_DIR": os.environ[_CACHE]} if _CACHE in os.environ else {}
             compiled = core.compile_model(model, "CPU", {**properties, **cached})
-            of_prompt = encoder_of(work, self.name)
-            encoder = core.compile_model(of_prompt, "CPU", {**properties, **cached}) if of_prompt else None
+            of_prompt = encoder_of(work, weights, self.name)
+            read = core.read_model(of_prompt) if isinstance(of_prompt, bytes) and of_prompt else of_prompt
+            encoder = core.compile_model(read, "CPU", {**properties, **cached}) if of_prompt else None
         if work.spec.continuation:
             return Contestant(
                 **answer_calls(work, generation(compiled, encoder)),
-                weights=partial(_weights, work, graph, weights),
+                weights=partial(_weights, work, partial(weights_of_both, graph, of_prompt, weights)),
                 in_force=_in_force(compiled),
                 no_memory_because=_NO_MEMORY,
             )
@@ -109,7 +117,7 @@ class OpenVino(Framework):
             bind=partial(_bind, compiled),
             done=None,
             outputs=partial(_answers, work),
-            weights=dict if made else partial(_weights, work, graph, weights),
+            weights=dict if made else partial(_weights, work, partial(weights_in, graph, weights)),
             in_force=_in_force(compiled) | (_integers_in(compiled) if made else {}),
             quantization=made.quantization if made else None,
             no_memory_because=_NO_MEMORY,
@@ -169,10 +177,9 @@ def _runner(work: Workload, compiled: Any) -> Callable[[Mapping[str, int]], Any]
     return run
 
 
-def _weights(work: Workload, graph: bytes | str, weights: Arrays) -> Answers:
-    """Read the weights; a user's file has them unrounded."""
-    held = weights_in(graph, weights)
-    return {name: rounded_to(work.precision, array) for name, array in held.items()}
+def _weights(work: Workload, read: Callable[[], Answers]) -> Answers:
+    """Round them; a user's file has them unrounded."""
+    return {name: rounded_to(work.precision, array) for name, array in read().items()}
 
 
 def _answers(work: Workload, result: Any) -> Answers:

@@ -56,6 +56,7 @@ def draw_inputs(spec: Spec, batch: int, seed: int) -> dict[str, npt.NDArray[Any]
 def draw_labels(spec: Spec, batch: int, seed: int) -> Labels | None:
     """One class for each row of the first output, or one value for each element; None when the loss needs none.
 
+    Labels that frames spell are half as long as they may be, or longer, and end in zeros.
     What a user's own loss compares with is not known, so nothing is drawn for it.
     """
     if spec.loss in ("mean_square", "own"):
@@ -63,6 +64,11 @@ def draw_labels(spec: Spec, batch: int, seed: int) -> Labels | None:
     shape, rng = spec.outputs[0].sized(batch), _generator(seed, "labels", LABELS)
     if spec.loss == "square_error":
         return rng.standard_normal(shape, dtype=np.float32)
+    if spec.loss == "ctc":
+        longest = shape[1] // 2
+        lengths = rng.integers(longest // 2, longest + 1, (batch, 1))
+        spelt = rng.integers(1, shape[-1], (batch, longest))
+        return np.where(np.arange(longest) < lengths, spelt, 0).astype(np.int32)
     return rng.integers(0, shape[-1], shape[:-1]).astype(np.int32)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.arrays import Arrays, Labels
+from fairlap.models.checks.connectionist import loss_of_frames
 from fairlap.models.spec import Loss
 from fairlap.models.workload import Workload
 from fairlap.request.work import Mode
@@ -24,6 +25,8 @@ def loss_of(kind: Loss, output: Any, labels: Labels | None) -> Any:
         raise ValueError(f"{kind} needs labels")
     if kind == "square_error":
         return np.mean((output - labels.astype(output.dtype)) ** 2)
+    if kind == "ctc":
+        return loss_of_frames(output, labels)
     shifted = output - output.max(axis=-1, keepdims=True)
     log_shares = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     chosen = np.take_along_axis(log_shares, labels[..., None].astype(np.int64), axis=-1)

@@ -12,9 +12,10 @@ from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import PRECISIONS_OF_MODELS, Mode, Precision
 
 Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool"]
-Loss = Literal["cross_entropy", "mean_square", "square_error", "own"]
+Loss = Literal["cross_entropy", "mean_square", "square_error", "ctc", "own"]
 """Of the first output: the mean of minus the logarithm of the right classes' shares, classes last; the mean of its
-squares, without labels; the mean square of its difference from the labels. Or a user's own function."""
+squares, without labels; the mean square of its difference from the labels; connectionist temporal classification of
+its frames, see ``fairlap.models.checks.connectionist``. Or a user's own function."""
 
 LEARNS: tuple[Mode, ...] = ("infer", "grad", "train")
 """Modes of a whole model, which can be trained."""
@@ -202,8 +203,14 @@ class Spec:
         )
 
     def label_tensor(self) -> Tensor | None:
-        """Describe what the loss compares the first output with: a class for each row, or a value for each element."""
+        """Describe what the loss compares the first output with.
+
+        That is a class for each row, or a value for each element. A label that frames spell is half as long, which is
+        enough also where it repeats itself.
+        """
         first = self.outputs[0].shape
+        if self.loss == "ctc":
+            return Tensor(LABELS, (first[0], int(first[1]) // 2), Integers(0, int(first[-1])), "int32")
         if self.loss == "cross_entropy":
             return Tensor(LABELS, first[:-1], Integers(0, int(first[-1])), "int32")
         return Tensor(LABELS, first) if self.loss == "square_error" else None

@@ -15,8 +15,8 @@ from fairlap.request.work import Work
 from workloads_of_models import workload_of
 
 _STEP = 1e-7
-SMALL = ("ds_cnn", "gnn", "lstm_forecaster")
-LARGE = ("clip", "dlrm", "llama:260k", "mobilenet_v1_025", "resnet8", "ssdlite", "tcn", "unet", "yolov8:n")
+SMALL = ("conformer:tiny", "ds_cnn", "gnn", "lstm_forecaster")
+LARGE = ("clip", "dlrm", "llama:260k", "mobilenet_v1_025", "resnet8", "ssdlite", "t5:tiny", "tcn", "unet", "yolov8:n")
 
 
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
@@ -44,7 +44,18 @@ def test_a_step_moves_the_averages_of_its_normalisations_and_those_alone_by_itse
 
 
 def test_every_model_that_is_one_graph_trains_unless_it_only_infers() -> None:
-    of_graphs = {"clip", "gnn", "lstm_forecaster", "ssdlite", "tcn", "unet", "vit:tiny", "yolov8:s"}
+    of_graphs = {
+        "clip",
+        "conformer:small",
+        "gnn",
+        "lstm_forecaster",
+        "ssdlite",
+        "t5:tiny",
+        "tcn",
+        "unet",
+        "vit:tiny",
+        "yolov8:s",
+    }
     assert all("train" in find(name).spec.modes for name in of_graphs & set(workload_names()))
     assert find("ddim").spec.modes == ("infer",)
 

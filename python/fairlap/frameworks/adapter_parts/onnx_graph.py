@@ -40,7 +40,7 @@ def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
     file: Path | None = getattr(work.implementation(reader), "file", None)
     if file is None:
         return ()
-    encoder = encoder_of(work, reader)
+    encoder = _encoder_file(work, reader)
     graphs = [file, *([Path(encoder)] if encoder else [])]
     return tuple(dict.fromkeys(each for graph in graphs for each in (graph, *_beside(graph))))
 
@@ -50,10 +50,23 @@ def _beside(graph: Path) -> list[Path]:
     return [each for each in named if each.is_file()]
 
 
-def encoder_of(work: Workload, reader: str = "onnx") -> str:
-    """Find the file of the encoder of a user's model that generates; empty where it has none."""
-    found = work.implementation(reader) if work.package.startswith("/") else None
-    return str(getattr(found, "encoder", None) or "")
+def encoder_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | str:
+    """Build the encoder of a model that generates, or find its file; empty where it has none."""
+    if work.package.startswith("/"):
+        return _encoder_file(work, reader)
+    build = getattr(work.implementation("onnx"), "build_encoder", None)
+    graph: bytes = build(weights, work.batch).SerializeToString() if build else b""
+    return graph
+
+
+def _encoder_file(work: Workload, reader: str) -> str:
+    return str(getattr(work.implementation(reader), "encoder", None) or "")
+
+
+def weights_of_both(step: bytes | str, encoder: bytes | str, given: Arrays) -> Answers:
+    """Read those of a model that generates: a user's file of a step is all that is compared."""
+    of_encoder = weights_in(encoder, given) if isinstance(encoder, bytes) and encoder else {}
+    return {**of_encoder, **weights_in(step, given)}
 
 
 def weights_in(graph: bytes | str, given: Arrays) -> Answers:

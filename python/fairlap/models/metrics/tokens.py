@@ -5,7 +5,7 @@ A model gives ids, or scores of all ids at each place of the label, whose larges
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -79,13 +79,17 @@ def _bleu(right: Array, counted: Array, given_lengths: Array, right_lengths: Arr
     return float(found.score)
 
 
-def _errors(outputs: Array, labels: Array) -> Parts:
-    """Words that were replaced, left out or added, and the words of the label."""
+def word_errors(sentences: Iterable[tuple[str, str]]) -> Parts:
+    """Count words that were replaced, left out or added, and those of what is right, of each pair."""
     from jiwer import process_words
 
-    found = [process_words(right, given) for given, right in _sentences(outputs, labels)]
+    found = [process_words(right, given) for given, right in sentences]
     wrong = [each.substitutions + each.deletions + each.insertions for each in found]
     return np.array(wrong), np.array([each.hits + each.substitutions + each.deletions for each in found])
+
+
+def _errors(outputs: Array, labels: Array) -> Parts:
+    return word_errors(_sentences(outputs, labels))
 
 
 def _overlap(kind: str, outputs: Array, labels: Array) -> Parts:

@@ -33,6 +33,11 @@ def loss_of(kind: Loss, output: Any, labels: Any) -> Any:
         return tf.reduce_mean(tf.square(first))
     if kind == "square_error":
         return tf.reduce_mean(tf.math.squared_difference(first, labels))
+    if kind == "ctc":
+        lengths = tf.math.count_nonzero(labels, axis=1, dtype=tf.int32)
+        counts = tf.fill([tf.shape(first)[0]], tf.shape(first)[1])
+        found = tf.nn.ctc_loss(labels, first, lengths, counts, logits_time_major=False, blank_index=0)
+        return tf.reduce_mean(found / tf.cast(tf.maximum(lengths, 1), found.dtype))
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, first))
 
 

@@ -19,7 +19,7 @@ def loss_with(model: Any, kind: Loss, labels: Any) -> Callable[..., Any]:
 
 
 def loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
-    from torch.nn.functional import cross_entropy, mse_loss
+    from torch.nn.functional import cross_entropy, ctc_loss, log_softmax, mse_loss
 
     def mean_square(_labels: Any, *inputs: Any, **named: Any) -> Any:
         return model(*inputs, **named)[0].float().square().mean()
@@ -32,10 +32,16 @@ def loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
         rows = first if first.dim() == 2 else first.reshape(-1, first.shape[-1])  # a view is a further node
         return cross_entropy(rows, labels)
 
+    def of_frames(labels: Any, *inputs: Any, **named: Any) -> Any:
+        frames = log_softmax(model(*inputs, **named)[0].float(), -1).transpose(0, 1)
+        counts = labels.new_full((frames.shape[1],), frames.shape[0])
+        return ctc_loss(frames, labels, counts, (labels != 0).sum(1))
+
     if kind == "own":
         loss: Callable[..., Any] = model.own_loss
         return loss
     losses = {"mean_square": mean_square, "square_error": square_error, "cross_entropy": mean_cross_entropy}
+    losses["ctc"] = of_frames
     return losses[kind]
 
 

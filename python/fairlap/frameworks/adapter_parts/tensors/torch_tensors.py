@@ -51,10 +51,10 @@ def labels_on(work: Workload, device: str) -> Any:
 
 
 def as_labels(tensor: Any, kind: Loss) -> Any:
-    """Classes as PyTorch takes them: int64, in one row except for a user's own loss; values as they are."""
+    """Classes as PyTorch takes them: int64, in one row unless the loss takes rows of them; values as they are."""
     if tensor.is_floating_point():
         return tensor
-    return tensor.long() if kind == "own" else tensor.reshape(-1).long()
+    return tensor.long() if kind in ("own", "ctc") else tensor.reshape(-1).long()
 
 
 def argument_names(model: Any, work: Workload) -> list[str]:
