@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import socket
 import ssl
 import subprocess
 import sys
@@ -72,6 +73,9 @@ class Behaviour:
     remembers: str = ""  # answers, prefixes
     words: str = "w"
     counts_cache: bool = False  # the usage has how many words of a prompt were those of one before
+    works_on: bool = False  # for clients that hung up
+    small_buffers: bool = False  # an answer has a slot until its client has read nearly all of it
+    padding: int = 0  # bytes of a comment before each event
     exponential: bool = False  # delays are drawn, first_ms and each_ms on average
     fault: str = ""
     fault_from: int = 0
@@ -129,6 +133,9 @@ class StreamingServer:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.behaviour.small_buffers:
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            writer.transport.set_write_buffer_limits(0)
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -226,8 +233,10 @@ class StreamingServer:
         return [f" {self.behaviour.words}{(seed + 7 * place) % 999_983}" for place in range(tokens)]
 
     async def _write_event(self, writer: asyncio.StreamWriter, data: str) -> None:
-        if self.behaviour.comments:
-            writer.write(chunked(b": still here\n\n"))
+        if self.behaviour.works_on and writer.transport.is_closing():
+            return
+        if self.behaviour.comments or self.behaviour.padding:
+            writer.write(chunked(b": still here" + b"." * self.behaviour.padding + b"\n\n"))
         if not self.behaviour.split:
             writer.write(event_of(data))
         else:
@@ -237,7 +246,11 @@ class StreamingServer:
             await writer.drain()
             await asyncio.sleep(0)
             writer.write(chunked(event[middle:]))
-        await writer.drain()
+        try:
+            await writer.drain()
+        except OSError:
+            if not self.behaviour.works_on:
+                raise
 
 
 def words_in_common(a: list[str], b: list[str]) -> int:

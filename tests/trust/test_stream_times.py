@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fairlap.engine.load import random_arrivals_ns
+from fairlap.request.fields.streams import Overload
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+from fairlap.scenarios.streams.beyond_capacity import overload_found
 from fairlap.scenarios.streams.figures import Tokens, answered_per_s, times_of
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.workload.arrivals import arrivals_named
 from fairlap.scenarios.streams.workload.lengths import Lengths
+from fairlap.scenarios.streams.workload.overload import step_of
 from fairlap.scenarios.streams.workload.sessions import Source
 from loaded_streams import SEED, TOKENS, by_prompt, examined, loaded
 from stream_server import in_a_process
@@ -162,6 +166,25 @@ def test_a_server_with_one_slot_is_an_md1_queue(tmp_path: Path) -> None:
     batches = wait_s.reshape(20, -1).mean(axis=1)
     error_s = float(batches.std(ddof=1)) / math.sqrt(len(batches))
     assert abs(float(wait_s.mean()) - rho * mean_s / (2 * (1 - rho))) < 4 * error_s + 1e-3
+
+
+def recovery_beyond_theory(folder: Path) -> tuple[float, float]:
+    """By how much a server with one slot answers more in an overload, and recovers later, as shares."""
+    base, overload = 20.0, Overload(100.0, 0.8, watched_s=3.0, band=0.2)
+    step = step_of(overload, base, 1.0, arrivals_named("constant"), 1)
+    with in_a_process(each_ms=SERVICE_MS / (TOKENS - 1), slots=1) as server:
+        served = loaded(server, folder, step.due_ns, 100, rate=base)
+    held_s = np.array([each.tokens_ns[-1] - each.began_ns for each in server.truths[-len(step.due_ns) :]], float) / 1e9
+    capacity = 1 / float(held_s[step.before : -step.before].mean())
+    found = overload_found(served, step, overload)
+    assert found.recovery_s is not None
+    drains_s = (overload.rate_per_s - capacity) * overload.lasts_s / (capacity - base)
+    return found.answered_per_s / capacity - 1, found.recovery_s / drains_s - 1
+
+
+def test_a_backlog_of_an_overload_drains_in_the_time_of_theory(tmp_path: Path) -> None:
+    found = [recovery_beyond_theory(tmp_path) for _ in range(2)]
+    assert min(max(abs(answered), abs(recovery)) for answered, recovery in found) < 0.1
 
 
 def against_theory(folder: Path) -> tuple[float, float, float]:
