@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fairlap.engine.load import random_arrivals_ns
-from fairlap.request.fields.streams import Overload
+from fairlap.request.fields.streams import Manners, Overload
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
 from fairlap.scenarios.streams.beyond_capacity import overload_found
 from fairlap.scenarios.streams.figures import Tokens, answered_per_s, times_of
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.race.mannered_load import Mannered, mannered_found, work_after_hang_up
 from fairlap.scenarios.streams.workload.arrivals import arrivals_named
 from fairlap.scenarios.streams.workload.lengths import Lengths
 from fairlap.scenarios.streams.workload.overload import step_of
@@ -185,6 +186,33 @@ def recovery_beyond_theory(folder: Path) -> tuple[float, float]:
 def test_a_backlog_of_an_overload_drains_in_the_time_of_theory(tmp_path: Path) -> None:
     found = [recovery_beyond_theory(tmp_path) for _ in range(2)]
     assert min(max(abs(answered), abs(recovery)) for answered, recovery in found) < 0.1
+
+
+def beside_aborts(folder: Path, *, works_on: bool) -> tuple[float, float]:
+    """Return what a server with one slot computes for who has left, and how much longer others wait for it.
+
+    Half of three users hang up. One that stops serves others sooner: they wait for shorter answers.
+    """
+    with in_a_process(each_ms=1.5 * SERVICE_MS, slots=1, works_on=works_on) as server:
+        asked, contestant = examined(server, folder, concurrency=3, abort=0.5)
+        share = work_after_hang_up(contestant, asked)
+        usual, mixed = (contestant.load(asked, np.zeros(20), 3, SEED, manners=each)
+                        for each in (Manners(), asked.load.manners))  # fmt: skip
+        contestant.close()
+    found = mannered_found(mixed, Mannered(usual, share))
+    assert found.others_p50_ns is not None
+    assert found.alone_p50_ns is not None
+    assert share is not None
+    return share, found.others_p50_ns / found.alone_p50_ns
+
+
+def are_told_apart(folder: Path) -> bool:
+    (stops, sooner), (works_on, later) = (beside_aborts(folder, works_on=each) for each in (False, True))
+    return stops < 0.3 and 0.8 < works_on < 1.2 and sooner < 1 < later
+
+
+def test_a_server_that_works_on_for_who_has_left_is_told_apart_from_one_that_stops(tmp_path: Path) -> None:
+    assert any(are_told_apart(tmp_path) for _ in range(ATTEMPTS))
 
 
 def against_theory(folder: Path) -> tuple[float, float, float]:

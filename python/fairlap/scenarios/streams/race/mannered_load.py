@@ -33,21 +33,24 @@ class Mannered:
 def work_after_hang_up(contestant: Contestant, asked: StreamsAsked) -> float | None:
     """Return how much of the rest of an answer a server computes after its client hung up at the first token.
 
-    By how much later the next answer comes, as a share of how long the rest takes. None where that does not show.
+    By how much later the next first token comes, as a share of how long the rest takes. None where that does not show.
     """
     return share_after_hang_up(lambda manner: contestant.asked_alone(asked, manner))
 
 
 def share_after_hang_up(ask: Callable[[Manner], RawAnswer]) -> float | None:
-    shares = []
-    for _ in range(_TIMES):
-        alone, left, then = (ask(each) for each in (Manner(), Manner(leaves_after=1), Manner()))
-        alone_ns, left_ns, then_ns = (each.ended_ns - each.began_ns for each in (alone, left, then))
-        rest_ns = alone_ns - left_ns
-        if alone.failure or then.failure or not left.has_left or rest_ns < _LEAST_REST_NS:
-            return None
-        shares.append((then_ns - alone_ns) / rest_ns)
-    return max(median(shares), 0.0)
+    """By medians of a few, since other programs delay some."""
+    turns = [tuple(ask(each) for each in (Manner(), Manner(leaves_after=1), Manner())) for _ in range(_TIMES)]
+    if any(alone.failure or not left.has_left or then.failure for alone, left, then in turns):
+        return None
+    alone_ns, then_ns = (median(_first_ns(turn[place]) for turn in turns) for place in (0, 2))
+    rest_ns = median(alone.ended_ns - alone.events[0][0] for alone, _, _ in turns)
+    rest_ns -= median(then.began_ns - left.events[0][0] for _, left, then in turns)  # computed before it was asked
+    return max((then_ns - alone_ns) / rest_ns, 0.0) if rest_ns >= _LEAST_REST_NS else None
+
+
+def _first_ns(answer: RawAnswer) -> int:
+    return answer.events[0][0] - answer.began_ns
 
 
 def mannered_found(served: Served, mannered: Mannered) -> ManneredFound:
