@@ -208,7 +208,7 @@ def beside_aborts(folder: Path, *, works_on: bool) -> tuple[float, float]:
 
 def are_told_apart(folder: Path) -> bool:
     (stops, sooner), (works_on, later) = (beside_aborts(folder, works_on=each) for each in (False, True))
-    return stops < 0.3 and 0.8 < works_on < 1.2 and sooner < 1 < later
+    return stops < 0.3 and 0.7 < works_on < 1.3 and sooner < 0.95 < later
 
 
 def test_a_server_that_works_on_for_who_has_left_is_told_apart_from_one_that_stops(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def issue_of(
 
     Waiting for the device is part of serving them, and so is all that a ``batch_call`` does. All contestants have the
     same settings, so a thread enters those of the first. ``first_tokens`` is called by answers that are made token by
-    token.
+    token; without it no tokens are counted.
     """
     stamps = threads[0].contestant.stamps
 
@@ -57,7 +57,7 @@ def issue_of(
         1 if threads[0].batch_call is None else largest_batch,
         longest_wait_s,
         threads[0].contestant.in_thread or nullcontext,
-        0 if stamps is None else stamps.tokens,
+        0 if stamps is None or first_tokens is None else stamps.tokens,
         first_tokens or FirstTokens(),
     )
 

@@ -67,7 +67,7 @@ def of_fake_times(rest_share: float) -> float | None:
         leaves = manner.leaves_after is not None
         now_s = starts_s + (0.01 if leaves else 0.1)
         free_s = now_s + (0.09 * rest_share if leaves else 0.0)
-        events = [(round(1e9 * (starts_s + 0.01)), b"")]
+        events = [(round(1e9 * (starts_s + 0.01)), b""), (round(1e9 * now_s), b"")]
         return RawAnswer(round(1e9 * began_s), round(1e9 * now_s), events, has_left=leaves)
 
     return share_after_hang_up(ask)

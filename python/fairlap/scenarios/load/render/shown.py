@@ -25,7 +25,7 @@ _MEANINGS = {name.replace("_", " "): why for name, why in WHY_INVALID.items()}  
 
 
 _OF_LENGTH = {"duration", "queries", "early stopping"}
-_TOO_SHORT = "it was too short to confirm the figure, which stands; a longer --trial may do"
+TOO_SHORT = "it was too short to confirm the figure, which stands; a longer --trial may do"
 
 _PATH = (
     "LoadGen reaches contestants through Python, and at this rate misses the bound even where one answers at once: its "
@@ -61,7 +61,7 @@ class LoadShown(RenderSide):
         of_rows = [str(row.loadgen).partition(": ")[2].removesuffix(BY_THE_PATH).split(", ") for row in invalid]
         reasons = {reason for own in of_rows for reason in own}
         meanings = [f"{why} ({name})" for name, why in _MEANINGS.items() if name in reasons]
-        too_short = f": {_TOO_SHORT}" if reasons and reasons <= _OF_LENGTH else ""
+        too_short = f": {TOO_SHORT}" if reasons and reasons <= _OF_LENGTH else ""
         notes = (
             [f"INVALID: LoadGen rejects the run by the rules of MLPerf, since {'; and '.join(meanings)}{too_short}."]
             if meanings

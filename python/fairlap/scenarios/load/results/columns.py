@@ -181,7 +181,7 @@ def _tokens_text(found: LoadGenResult) -> str:
         for name, times_s in (("TTFT", found.first_token_s), ("TPOT", found.per_token_s))
         if at in times_s
     ]
-    parts += [] if found.tokens_per_s is None else [f"{quantity_text.rate(found.tokens_per_s)} tokens"]
+    parts += [] if found.tokens_per_s is None else [f"{quantity_text.number(found.tokens_per_s)} tokens/s"]
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -44,7 +44,7 @@ def share_after_hang_up(ask: Callable[[Manner], RawAnswer]) -> float | None:
     if any(alone.failure or not left.has_left or then.failure for alone, left, then in turns):
         return None
     alone_ns, then_ns = (median(_first_ns(turn[place]) for turn in turns) for place in (0, 2))
-    rest_ns = median(alone.ended_ns - alone.events[0][0] for alone, _, _ in turns)
+    rest_ns = median(alone.events[-1][0] - alone.events[0][0] for alone, _, _ in turns)
     rest_ns -= median(then.began_ns - left.events[0][0] for _, left, then in turns)  # computed before it was asked
     return max((then_ns - alone_ns) / rest_ns, 0.0) if rest_ns >= _LEAST_REST_NS else None
 
