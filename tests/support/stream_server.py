@@ -76,6 +76,7 @@ class Behaviour:
     works_on: bool = False  # for clients that hung up
     small_buffers: bool = False  # an answer has a slot until its client has read nearly all of it
     padding: int = 0  # bytes of a comment before each event
+    metrics: bool = False  # counts the same for Prometheus, and not in its answers
     exponential: bool = False  # delays are drawn, first_ms and each_ms on average
     fault: str = ""
     fault_from: int = 0
@@ -91,6 +92,7 @@ class StreamingServer:
         self._certificate = certificate
         self._seen: set[str] = set()
         self._read: list[list[str]] = []  # words of prompts
+        self._queried = self._hit = 0
         self._random = random.Random(3)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -151,6 +153,9 @@ class StreamingServer:
         method, path, _ = line.split(" ")
         if method == "GET":
             found = [asdict(each) for each in self.truths] if path == "/truth" else {"data": []}
+            if path == "/metrics" and self.behaviour.metrics:
+                writer.write(whole(200, self._metrics(), "text/plain"))
+                return
             writer.write(whole(200, json.dumps(found)))
             return
         asked = json.loads(body)
@@ -220,13 +225,23 @@ class StreamingServer:
             writer.write(event_of(json.dumps({"choices": [], "usage": {"completion_tokens": sent, **of_prompt}})))
 
     def _of_prompt(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if not self.behaviour.counts_cache:
+        if not self.behaviour.counts_cache and not self.behaviour.metrics:
             return {"prompt_tokens": 3}
         texts = [asked["prompt"]] if "prompt" in asked else [each["content"] for each in asked["messages"]]
         words = " ".join(texts).split()
         cached = max((words_in_common(words, other) for other in self._read), default=0)
         self._read.append(words)
+        self._queried, self._hit = self._queried + len(words), self._hit + cached
+        if self.behaviour.metrics:
+            return {"prompt_tokens": 3}
         return {"prompt_tokens": len(words), "prompt_tokens_details": {"cached_tokens": cached}}
+
+    def _metrics(self) -> str:
+        of_model = '{engine="0",model_name="m"}'
+        return (
+            f"# TYPE vllm:prefix_cache_queries counter\nvllm:prefix_cache_queries_total{of_model} {self._queried}.0\n"
+            f"vllm:prefix_cache_hits_total{of_model} {self._hit}.0\n"
+        )
 
     def _words(self, prompt: str, tokens: int, fault: str) -> list[str]:
         seed = zlib.crc32(b"" if fault == "same answers" else prompt.encode())

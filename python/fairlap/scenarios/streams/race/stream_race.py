@@ -23,6 +23,7 @@ from fairlap.scenarios.streams.clients.client_of_server import require_client
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.agreement import agreement, answers_by_prompt
 from fairlap.scenarios.streams.equal_work.examination import examine
+from fairlap.scenarios.streams.equal_work.server_counters import cache_counters
 from fairlap.scenarios.streams.floor.client_floor import requests_for_floor
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
@@ -157,14 +158,17 @@ class StreamRace(OwnRace):
             return Turn()
         with self._started.turn_of(contestant, self._asked) as meter:
             mannered = self._mannered(contestant, block, seed) if self._asked.load.manners else None
+            before = cache_counters(contestant.server)
             served, search = self._served(contestant, block, seed)
+            after = None if before is None else cache_counters(contestant.server)
+        cached = None if before is None or after is None else after.since(before)
         step = self._step(seed)
         several = _OF_A_SEARCH if search is not None else _OF_TWO_LOADS if mannered is not None else ""
         taken = None if meter is None else meter.found(served, several)
         is_chosen = served is not None and search is None and not self._asked.load.replays and step is None
         length = self._requests.length_of(served.elapsed_s) if served is not None and is_chosen else None
         took_s = time.perf_counter() - began_s
-        return Turn(served, search, took_s, resources=taken, length=length, step=step, manners=mannered)
+        return Turn(served, search, took_s, resources=taken, length=length, step=step, manners=mannered, cached=cached)
 
     def _mannered(self, contestant: Contestant, block: Block, seed: int) -> Mannered:
         """Offer the same load of usual clients alone, and look whether the server works on for one that hung up."""

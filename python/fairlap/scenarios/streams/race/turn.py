@@ -18,13 +18,14 @@ from fairlap.scenarios.streams.beyond_capacity import overload_found
 from fairlap.scenarios.streams.clients.manner import USUAL
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.equal_tokens import E_DROPPED_REQUESTS
+from fairlap.scenarios.streams.equal_work.server_counters import CacheCounters
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.mannered_load import Mannered, mannered_found
 from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
 from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, ONCE, STARTED
 from fairlap.scenarios.streams.servers import StreamServer
-from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound, TurnLength
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamFigures, StreamsFound, TurnLength
 from fairlap.scenarios.streams.workload.overload import Step
 
 _METHOD = "stamped when its last token came, from when it was due or its user had thought"
@@ -45,6 +46,7 @@ class Turn:
     length: TurnLength | None = None
     step: Step | None = None  # of an overload
     manners: Mannered | None = None  # where some clients were not like others
+    cached: CacheCounters | None = None  # None of a server that does not count for Prometheus
     resources: Resources | None = None  # None where it was not loaded, or fairlap did not start it
 
     @property
@@ -62,6 +64,14 @@ class Turn:
             usual &= self.step.is_before
         return served.only(usual), served.only(usual | served.answered)
 
+    def with_cache(self, figures: StreamFigures) -> StreamFigures:
+        """Take the server's own counters where its answers do not count cached tokens."""
+        if self.cached is None or figures.counts.cached_tokens is not None:
+            return figures
+        prompts, cached = round(self.cached.prompt_tokens), round(self.cached.cached_tokens)
+        counts = msgspec.structs.replace(figures.counts, prompt_tokens=prompts, cached_tokens=cached)
+        return msgspec.structs.replace(figures, counts=counts)
+
 
 def fill(
     result: ProcessResult, contestant: Contestant, turn: Turn, asked: StreamsAsked, agreement: Agreement | None
@@ -78,7 +88,7 @@ def fill(
     result.elapsed_s = turn.elapsed_s
     result.warnings = list(examined.warnings)
     usual, counted = (None, None) if served is None else turn.shown(served)
-    figures = None if usual is None else figures_of(usual, asked.load.bounds, counted)
+    figures = None if usual is None else turn.with_cache(figures_of(usual, asked.load.bounds, counted))
     why_not = examined.why_not
     result.streams = StreamsFound(
         alone_ns=1e9 * examined.alone_s if examined.answers else None,
