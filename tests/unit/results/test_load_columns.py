@@ -219,7 +219,7 @@ def test_what_invalid_and_its_reasons_mean_is_said_once_below_every_table() -> N
 @pytest.mark.parametrize(("unmet", "stands"), [(("early_stopping",), 1), (("early_stopping", "first_token"), 0)])
 def test_a_run_that_was_only_too_short_is_said_to_leave_the_rate_as_it_is(unmet: tuple[Any, ...], stands: int) -> None:
     def judged(name: str, block: int) -> LoadFound:
-        times = {"first_token_s": {"99": 0.05}, "per_token_s": {"99": 0.002}, "tokens_per_s": 200.0}
+        times: dict[str, Any] = {"first_token_s": {"99": 0.05}, "per_token_s": {"99": 0.002}, "tokens_per_s": 200.0}
         result = LoadGenResult("server", False, "6.0", False, unmet, 350.0, "1/s", 0.99, **times)
         return msgspec.structs.replace(two(name, block), loadgen=result)
 
