@@ -78,7 +78,7 @@ GRPC_FAULTS = {
 
 def of_both(by_http: Iterable[Any], by_grpc: Iterable[Any]) -> list[Any]:
     """Combine each kind of server with what goes wrong there."""
-    named = [("http", StreamingServer, each) for each in by_http]
+    named: list[tuple[str, Any, Any]] = [("http", StreamingServer, each) for each in by_http]
     named += [("grpc", GrpcStreamingServer, each) for each in by_grpc]
     return [
         pytest.param(
