@@ -31,7 +31,7 @@ from stream_races import codes, raced_by_name
 for module in ("torch", "transformers", "httpx", "tokenizers"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
 
-pytestmark = [needs_proc, pytest.mark.slow]
+pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.timeout(900)]  # a race starts up to nine servers
 
 TOKENS = 12
 TEXTS = ["Once upon a time", "the other one", "Hello, world!", "in an inn"]

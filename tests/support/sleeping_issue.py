@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from fairlap.scenarios.load.system_under_test import Issue
+from fairlap.scenarios.load.system_under_test import FirstTokens, Issue
 
 SERVICE_S = 0.002
 
@@ -32,3 +32,20 @@ def sleeping(
         return list(items)
 
     return Issue([serve] * threads, answers, largest_batch, longest_wait_s, **parts)
+
+
+def generating(first_s: float, each_s: float, tokens: int, wrote: list[tuple[float, float]] | None = None) -> Issue:
+    """Make an issue whose answers have so many tokens, and that writes down the times to the first and of the rest."""
+    first_tokens = FirstTokens()
+
+    def serve(items: Sequence[int]) -> list[int]:
+        began_s = time.monotonic()
+        time.sleep(first_s)
+        had_first_s = time.monotonic()
+        first_tokens()
+        time.sleep(each_s * (tokens - 1))
+        if wrote is not None:
+            wrote.append((had_first_s - began_s, time.monotonic() - had_first_s))
+        return list(items)
+
+    return Issue([serve], answers, tokens=tokens, first_tokens=first_tokens)

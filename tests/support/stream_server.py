@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import socket
 import ssl
 import subprocess
 import sys
@@ -72,6 +73,10 @@ class Behaviour:
     remembers: str = ""  # answers, prefixes
     words: str = "w"
     counts_cache: bool = False  # the usage has how many words of a prompt were those of one before
+    works_on: bool = False  # for clients that hung up
+    small_buffers: bool = False  # an answer has a slot until its client has read nearly all of it
+    padding: int = 0  # bytes of a comment before each event
+    metrics: bool = False  # counts the same for Prometheus, and not in its answers
     exponential: bool = False  # delays are drawn, first_ms and each_ms on average
     fault: str = ""
     fault_from: int = 0
@@ -87,6 +92,7 @@ class StreamingServer:
         self._certificate = certificate
         self._seen: set[str] = set()
         self._read: list[list[str]] = []  # words of prompts
+        self._queried = self._hit = 0
         self._random = random.Random(3)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -129,6 +135,9 @@ class StreamingServer:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.behaviour.small_buffers:
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            writer.transport.set_write_buffer_limits(0)
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -144,6 +153,9 @@ class StreamingServer:
         method, path, _ = line.split(" ")
         if method == "GET":
             found = [asdict(each) for each in self.truths] if path == "/truth" else {"data": []}
+            if path == "/metrics" and self.behaviour.metrics:
+                writer.write(whole(200, self._metrics(), "text/plain"))
+                return
             writer.write(whole(200, json.dumps(found)))
             return
         asked = json.loads(body)
@@ -213,21 +225,33 @@ class StreamingServer:
             writer.write(event_of(json.dumps({"choices": [], "usage": {"completion_tokens": sent, **of_prompt}})))
 
     def _of_prompt(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if not self.behaviour.counts_cache:
+        if not self.behaviour.counts_cache and not self.behaviour.metrics:
             return {"prompt_tokens": 3}
         texts = [asked["prompt"]] if "prompt" in asked else [each["content"] for each in asked["messages"]]
         words = " ".join(texts).split()
         cached = max((words_in_common(words, other) for other in self._read), default=0)
         self._read.append(words)
+        self._queried, self._hit = self._queried + len(words), self._hit + cached
+        if self.behaviour.metrics:
+            return {"prompt_tokens": 3}
         return {"prompt_tokens": len(words), "prompt_tokens_details": {"cached_tokens": cached}}
+
+    def _metrics(self) -> str:
+        of_model = '{engine="0",model_name="m"}'
+        return (
+            f"# TYPE vllm:prefix_cache_queries counter\nvllm:prefix_cache_queries_total{of_model} {self._queried}.0\n"
+            f"vllm:prefix_cache_hits_total{of_model} {self._hit}.0\n"
+        )
 
     def _words(self, prompt: str, tokens: int, fault: str) -> list[str]:
         seed = zlib.crc32(b"" if fault == "same answers" else prompt.encode())
         return [f" {self.behaviour.words}{(seed + 7 * place) % 999_983}" for place in range(tokens)]
 
     async def _write_event(self, writer: asyncio.StreamWriter, data: str) -> None:
-        if self.behaviour.comments:
-            writer.write(chunked(b": still here\n\n"))
+        if self.behaviour.works_on and writer.transport.is_closing():
+            return
+        if self.behaviour.comments or self.behaviour.padding:
+            writer.write(chunked(b": still here" + b"." * self.behaviour.padding + b"\n\n"))
         if not self.behaviour.split:
             writer.write(event_of(data))
         else:
@@ -237,7 +261,11 @@ class StreamingServer:
             await writer.drain()
             await asyncio.sleep(0)
             writer.write(chunked(event[middle:]))
-        await writer.drain()
+        try:
+            await writer.drain()
+        except OSError:
+            if not self.behaviour.works_on:
+                raise
 
 
 def words_in_common(a: list[str], b: list[str]) -> int:

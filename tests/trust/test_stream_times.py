@@ -10,12 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fairlap.engine.load import random_arrivals_ns
+from fairlap.request.fields.streams import Manners, Overload
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+from fairlap.scenarios.streams.beyond_capacity import overload_found
 from fairlap.scenarios.streams.figures import Tokens, answered_per_s, times_of
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.race.mannered_load import Mannered, mannered_found, work_after_hang_up
+from fairlap.scenarios.streams.workload.arrivals import arrivals_named
 from fairlap.scenarios.streams.workload.lengths import Lengths
+from fairlap.scenarios.streams.workload.overload import step_of
 from fairlap.scenarios.streams.workload.sessions import Source
 from loaded_streams import SEED, TOKENS, by_prompt, examined, loaded
 from stream_server import in_a_process
@@ -162,6 +167,52 @@ def test_a_server_with_one_slot_is_an_md1_queue(tmp_path: Path) -> None:
     batches = wait_s.reshape(20, -1).mean(axis=1)
     error_s = float(batches.std(ddof=1)) / math.sqrt(len(batches))
     assert abs(float(wait_s.mean()) - rho * mean_s / (2 * (1 - rho))) < 4 * error_s + 1e-3
+
+
+def recovery_beyond_theory(folder: Path) -> tuple[float, float]:
+    """By how much a server with one slot answers more in an overload, and recovers later, as shares."""
+    base, overload = 20.0, Overload(100.0, 0.8, watched_s=3.0, band=0.2)
+    step = step_of(overload, base, 1.0, arrivals_named("constant"), 1)
+    with in_a_process(each_ms=SERVICE_MS / (TOKENS - 1), slots=1) as server:
+        served = loaded(server, folder, step.due_ns, 100, rate=base)
+    held_s = np.array([each.tokens_ns[-1] - each.began_ns for each in server.truths[-len(step.due_ns) :]], float) / 1e9
+    capacity = 1 / float(held_s[step.before : -step.before].mean())
+    found = overload_found(served, step, overload)
+    assert found.recovery_s is not None
+    drains_s = (overload.rate_per_s - capacity) * overload.lasts_s / (capacity - base)
+    return found.answered_per_s / capacity - 1, found.recovery_s / drains_s - 1
+
+
+def test_a_backlog_of_an_overload_drains_in_the_time_of_theory(tmp_path: Path) -> None:
+    found = [recovery_beyond_theory(tmp_path) for _ in range(2)]
+    assert min(max(abs(answered), abs(recovery)) for answered, recovery in found) < 0.1
+
+
+def beside_aborts(folder: Path, *, works_on: bool) -> tuple[float, float]:
+    """Return what a server with one slot computes for who has left, and how much longer others wait for it.
+
+    Half of three users hang up. One that stops serves others sooner: they wait for shorter answers.
+    """
+    with in_a_process(each_ms=1.5 * SERVICE_MS, slots=1, works_on=works_on) as server:
+        asked, contestant = examined(server, folder, concurrency=3, abort=0.5)
+        share = work_after_hang_up(contestant, asked)
+        usual, mixed = (contestant.load(asked, np.zeros(20), 3, SEED, manners=each)
+                        for each in (Manners(), asked.load.manners))  # fmt: skip
+        contestant.close()
+    found = mannered_found(mixed, Mannered(usual, share))
+    assert found.others_p50_ns is not None
+    assert found.alone_p50_ns is not None
+    assert share is not None
+    return share, found.others_p50_ns / found.alone_p50_ns
+
+
+def are_told_apart(folder: Path) -> bool:
+    (stops, sooner), (works_on, later) = (beside_aborts(folder, works_on=each) for each in (False, True))
+    return stops < 0.3 and 0.7 < works_on < 1.3 and sooner < 0.95 < later
+
+
+def test_a_server_that_works_on_for_who_has_left_is_told_apart_from_one_that_stops(tmp_path: Path) -> None:
+    assert any(are_told_apart(tmp_path) for _ in range(ATTEMPTS))
 
 
 def against_theory(folder: Path) -> tuple[float, float, float]:

@@ -40,7 +40,10 @@ SLOW = {  # their examples race frameworks
 }
 
 
-EXTRAS = {"docs/how-to/load-a-language-model-server.md": "httpx"}  # what the examples of a page need
+EXTRAS = {  # what the examples of a page need
+    "docs/how-to/load-a-language-model-server.md": "httpx",
+    "docs/how-to/stress-a-server.md": "httpx",
+}
 
 
 def examples(page: Path) -> str:

@@ -26,6 +26,7 @@ class TokenStamps:
         self.tokens = tokens
         self.most_answers = most_answers or max(1, _MOST_BYTES // (8 * (tokens + _HEAD)))
         self._stamps = _native.AnswerStamps(tokens, self.most_answers, clock_named())
+        self._notify: Callable[[], None] | None = None
 
     def answer(
         self,
@@ -39,7 +40,17 @@ class TokenStamps:
 
         It hands a token over when the one before was chosen, and returns what each step chose and its logits.
         """
-        return _native.PythonAnswer(first, following, prompt, list(tokens), items, self._stamps)
+        begin = first if self._notify is None else _notifying(first, self._notify)
+        return _native.PythonAnswer(begin, following, prompt, list(tokens), items, self._stamps)
+
+    @contextmanager
+    def notifying(self, notify: Callable[[], None]) -> Iterator[None]:
+        """Answers made in here call it when their first token was chosen, which is part of their time."""
+        self._notify = notify
+        try:
+            yield
+        finally:
+            self._notify = None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -66,3 +77,12 @@ class TokenStamps:
         """Return the same rows, after the threads that answered and when each answer began."""
         rows = np.asarray(self._stamps.newest(count)).reshape(-1, self.tokens + _HEAD)
         return rows[:, 0].astype(np.int64), rows[:, 1], rows[:, _HEAD:]
+
+
+def _notifying(first: Callable[[Any], Step], notify: Callable[[], None]) -> Callable[[Any], Step]:
+    def begin(prompt: Any) -> Step:
+        step = first(prompt)
+        notify()
+        return step
+
+    return begin

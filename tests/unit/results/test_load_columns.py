@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from fairlap.history.between_runs import compare_saved_runs
@@ -14,7 +16,7 @@ from fairlap.request.fields.load import LoadRequest
 from fairlap.results.results import Results
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadFound
 from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, WHY_INVALID, LoadGenResult
-from fairlap.scenarios.load.render.shown import LoadShown
+from fairlap.scenarios.load.render.shown import TOO_SHORT, LoadShown
 from fairlap.verdict import TIME_PER_REQUEST, Verdict, sentence
 from load_results import LOAD, MS, NOTHING, RATES, TOKENS, found, generated, raced, trial, two
 
@@ -212,6 +214,21 @@ def test_what_invalid_and_its_reasons_mean_is_said_once_below_every_table() -> N
         assert text.count(WHY_INVALID["early_stopping"]) == text.count(WHY_INVALID["bound"]) == 1
         assert WHY_INVALID["clock"] not in text
     assert "INVALID: " not in text_of(raced(two))
+
+
+@pytest.mark.parametrize(("unmet", "stands"), [(("early_stopping",), 1), (("early_stopping", "first_token"), 0)])
+def test_a_run_that_was_only_too_short_is_said_to_leave_the_rate_as_it_is(unmet: tuple[Any, ...], stands: int) -> None:
+    def judged(name: str, block: int) -> LoadFound:
+        times: dict[str, Any] = {"first_token_s": {"99": 0.05}, "per_token_s": {"99": 0.002}, "tokens_per_s": 200.0}
+        result = LoadGenResult("server", False, "6.0", False, unmet, 350.0, "1/s", 0.99, **times)
+        return msgspec.structs.replace(two(name, block), loadgen=result)
+
+    found = raced(judged)
+    assert text_of(found).count(TOO_SHORT) == stands
+    assert text_of(found).count(WHY_INVALID["first_token"]) == 1 - stands
+    loadgen = found.rows[0].loadgen
+    assert loadgen is not None
+    assert "(TTFT p99 50.00 ms, TPOT p99 2.000 ms, 200 tokens/s): early stopping" in loadgen
 
 
 @pytest.mark.parametrize("in_blocks", [(2, 5), (2,)])

@@ -30,6 +30,13 @@ _OF_STREAMS = (
     click.option(
         "--shared-prefix", metavar="SHARE", help="Let SHARE of each prompt be a common beginning.  [default: 0%]"
     ),
+    click.option(
+        "--overload", metavar="PER_S:DURATION", help="Raise the --rate for so long: 40:10s. Shows the recovery."
+    ),
+    click.option(
+        "--slow-clients", metavar="SHARE", help="Let SHARE of clients read slowly: 10%, or 10%:500 bytes per second."
+    ),
+    click.option("--abort", metavar="SHARE", help="Let SHARE of clients hang up before their answer has ended: 5%."),
     click.option("--ca", metavar="FILE", help="PROMPTS.jsonl: trust servers with certificates of FILE alone."),
     click.option("--insecure", is_flag=True, default=None, help="PROMPTS.jsonl: verify no certificates."),
 )

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from fairlap.scenarios.streams.asked import StreamsAsked
 
 SUFFIXES = (".jsonl", ".csv")
-OF_STREAMS = ("tokens", "rate", "arrivals", "concurrency", "per_token", "shared_prefix", "ca", "insecure")
+OF_STREAMS = (
+    *("tokens", "rate", "arrivals", "concurrency", "per_token", "shared_prefix"),
+    *("overload", "slow_clients", "abort", "ca", "insecure"),
+)
 OF_THE_LOAD = (*OF_STREAMS, "think", "users", "first_token", "workers", "trial")
 _OF_THE_PLAN = ("blocks", "budget", "seed", "only_winner")
 _OF_THE_RACE = ("target", "budget", "baseline", "price", "remote", "wait", "output")
@@ -88,6 +91,8 @@ def streams_given(
     from fairlap.scenarios.streams.asked import streams_asked
     from fairlap.scenarios.streams.workload.arrivals import arrivals_named
     from fairlap.scenarios.streams.workload.lengths import lengths_named
+    from fairlap.scenarios.streams.workload.manners import abort_named, slow_clients_named
+    from fairlap.scenarios.streams.workload.overload import overload_named
     from fairlap.scenarios.streams.workload.sessions import shared_prefix_named
 
     if len(models) > 1:
@@ -96,6 +101,7 @@ def streams_given(
         raise InvalidRequest(f"give servers: fairlap {command} {models[0]} --on {_EXAMPLE} --tokens 64", code=E_LOAD)
     chosen = {name: given[name] for name in (*OF_THE_LOAD, "remote") if given.get(name) is not None}
     readers = {"tokens": lengths_named, "arrivals": arrivals_named, "shared_prefix": shared_prefix_named}
+    readers |= {"overload": overload_named, "slow_clients": slow_clients_named, "abort": abort_named}
     chosen |= {name: read(chosen[name]) for name, read in readers.items() if name in chosen}
     return streams_asked(Path(models[0]), contestants, **chosen)
 

@@ -24,6 +24,37 @@ class Bounds(msgspec.Struct, frozen=True):
         return [f"{what} within {duration_text(bound)}" for bound, what in given if bound is not None]
 
 
+class Overload(msgspec.Struct, frozen=True):
+    """A rate beyond what a server can serve, for a while; then the usual one is back, and its recovery is watched."""
+
+    rate_per_s: float
+    lasts_s: float
+    watched_s: float
+    band: float  # it has recovered when latency is at most this share above what it was before
+
+    @property
+    def text(self) -> str:
+        step = f"{quantity_text.number(self.rate_per_s)}/s for {duration_text(self.lasts_s)}"
+        return f"{step}, then watched for {duration_text(self.watched_s)}"
+
+
+class Manners(msgspec.Struct, frozen=True):
+    """Shares of the requests whose clients are not like others."""
+
+    slow_share: float = 0.0
+    slow_bytes_per_s: float = 0.0  # at which they read
+    abort_share: float = 0.0  # hang up before their answer has ended
+
+    def __bool__(self) -> bool:
+        return self.slow_share > 0 or self.abort_share > 0
+
+    @property
+    def texts(self) -> list[str]:
+        at = f"slow at {quantity_text.size(self.slow_bytes_per_s)}/s"
+        given = ((self.slow_share, at), (self.abort_share, "hanging up"))
+        return [f"{quantity_text.share(share)} {what}" for share, what in given if share]
+
+
 OF_FILE = "file"
 """The lengths of answers that each line of the file has."""
 
@@ -50,6 +81,8 @@ class StreamLoad(msgspec.Struct, frozen=True):
     ca: str = ""
     verified: bool = True
     traffic: Traffic | None = None  # that is to be served, of a search
+    overload: Overload | None = None  # in the middle of each turn
+    manners: Manners = Manners()
 
     @property
     def identity(self) -> StreamLoad:
@@ -69,7 +102,7 @@ class StreamLoad(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         most = [] if self.connections is None else [f"up to {quantity_text.count(self.connections, 'connection')}"]
-        return ", ".join([self._lengths, *self._how, *self._prefix, *self.bounds.texts, *most])
+        return ", ".join([self._lengths, *self._how, *self._beyond, *self._prefix, *self.bounds.texts, *most])
 
     @property
     def _lengths(self) -> str:
@@ -87,6 +120,10 @@ class StreamLoad(msgspec.Struct, frozen=True):
         thinking = f"users think {quantity_text.seconds(self.think_s)}" if self.think_s else ""
         arrivals = {"poisson": "", "trace": "recorded" if rate else "as recorded"}.get(self.arrivals, self.arrivals)
         return [*filter(None, [arrivals, *rate, thinking])]
+
+    @property
+    def _beyond(self) -> list[str]:
+        return [*([] if self.overload is None else [self.overload.text]), *self.manners.texts]
 
     @property
     def _prefix(self) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from fairlap.frameworks.contract import Contestant
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import BATCH, Spec, Tensor
-from fairlap.scenarios.load.system_under_test import Answer, Issue, Serve
+from fairlap.scenarios.load.system_under_test import Answer, FirstTokens, Issue, Serve
 
 BatchCall = Callable[[Sequence[int]], tuple[Contestant, Any]]
 """One call on several items: the contestant that is prepared for such a batch, and what its call returned. The first
@@ -34,12 +34,15 @@ def issue_of(
     *,
     largest_batch: int = 1,
     longest_wait_s: float = 0.0,
+    first_tokens: FirstTokens | None = None,
 ) -> Issue:
     """Describe how contestants serve ``items``, which are inputs of batch 1.
 
     Waiting for the device is part of serving them, and so is all that a ``batch_call`` does. All contestants have the
-    same settings, so a thread enters those of the first.
+    same settings, so a thread enters those of the first. ``first_tokens`` is called by answers that are made token by
+    token; without it no tokens are counted.
     """
+    stamps = threads[0].contestant.stamps
 
     def answers(served: tuple[Contestant, Any], count: int) -> list[Answer]:
         outputs = served[0].outputs(served[1])
@@ -54,6 +57,8 @@ def issue_of(
         1 if threads[0].batch_call is None else largest_batch,
         longest_wait_s,
         threads[0].contestant.in_thread or nullcontext,
+        0 if stamps is None or first_tokens is None else stamps.tokens,
+        first_tokens or FirstTokens(),
     )
 
 

@@ -22,13 +22,15 @@ from fairlap.errors import InvalidRequest
 from fairlap.scenarios.load.early_stopping import fewest_queries
 from fairlap.scenarios.load.loadgen_logs import empty_logs, result_in
 from fairlap.scenarios.load.loadgen_messages import (
+    BOUNDS,
     LoadGenFailed,
     LoadGenResult,
     LoadGenRun,
+    counts_tokens,
     require_loadgen,
     require_run,
 )
-from fairlap.scenarios.load.system_under_test import Answer, Issue, SystemUnderTest
+from fairlap.scenarios.load.system_under_test import Answer, FirstTokens, Issue, SystemUnderTest
 
 _SCENARIOS = {
     "single-stream": "SingleStream",
@@ -36,6 +38,7 @@ _SCENARIOS = {
     "server": "Server",
     "offline": "Offline",
 }
+_NO_BOUND_S = 86_400.0
 _NO_AUDIT_FILE = ""  # LoadGen would otherwise take settings from a file audit.config in the current folder
 _WATCHED_EVERY_S = 0.1
 _ENDS_WITHIN_S = 5.0  # after a failure; the server scenario waits for arrivals that are still due
@@ -75,17 +78,20 @@ def run_loadgen(request: LoadGenRun, items: int, issue: Issue) -> LoadGenResult:
         expected_s, attempt = expected_s / _SPARE * _share_of_least(request, result), attempt + 1
 
 
-def path_misses_bound(request: LoadGenRun, items: int) -> bool:
+def path_misses_bound(request: LoadGenRun, items: int, tokens: int = 0) -> bool:
     """Whether a contestant that answers at once misses the bound too: LoadGen reaches contestants through Python."""
+    first_tokens = FirstTokens()
     at_once = Issue(
-        [lambda group: None] * request.workers,
+        [lambda group: first_tokens()] * request.workers,
         lambda result, count: [],
         largest_batch=request.largest_batch,
         longest_wait_s=request.longest_wait_s,
+        tokens=tokens,
+        first_tokens=first_tokens,
     )
     with TemporaryDirectory(prefix="fairlap-loadgen-") as logs:
         found = run_loadgen(msgspec.structs.replace(request, logs=logs, logged_answers=0), items, at_once)
-    return "bound" in found.why_invalid
+    return not BOUNDS.isdisjoint(found.why_invalid)
 
 
 @contextmanager
@@ -168,7 +174,13 @@ class _Run:
         self._loadgen, self._request, self._items = mlperf_loadgen, request, items
         self._settings = _settings(mlperf_loadgen, request, items, issue, expected_s)
         self._logs_answers = request.accuracy or request.logged_answers > 0
-        self._under_test = SystemUnderTest(issue, self._complete, may_join=request.scenario == "server")
+        self._tokens = issue.tokens if counts_tokens(request, issue.tokens) else 0
+        self._under_test = SystemUnderTest(
+            issue,
+            self._complete,
+            may_join=request.scenario == "server",
+            begin=self._first_tokens if self._tokens else None,
+        )
         self._give_up_s = max(request.give_up_s, 100 * expected_s)
         self._ended = threading.Event()
         self._raised: BaseException | None = None
@@ -197,7 +209,7 @@ class _Run:
         failure = self._under_test.failure or self._raised
         if failure is not None:
             raise failure
-        return result_in(self._request)
+        return result_in(self._request, self._tokens)
 
     def _start(self) -> None:
         loadgen = self._loadgen
@@ -216,10 +228,14 @@ class _Run:
     def _issue(self, samples: Sequence[Any]) -> None:
         self._under_test.issue([sample.id for sample in samples], [sample.index for sample in samples])
 
+    def _first_tokens(self, ids: list[int]) -> None:
+        loadgen = self._loadgen
+        loadgen.FirstTokenComplete([loadgen.QuerySampleResponse(each, 0, 0) for each in ids])
+
     def _complete(self, ids: list[int], answers: Callable[[], Sequence[Answer]]) -> None:
         """LoadGen asks for the answers that it logs after it has stamped the end, and copies them before it returns."""
         loadgen = self._loadgen
-        responses = [loadgen.QuerySampleResponse(each, 0, 0) for each in ids]
+        responses = [loadgen.QuerySampleResponse(each, 0, 0, self._tokens) for each in ids]
         if not self._logs_answers:
             loadgen.QuerySamplesComplete(responses)
             return
@@ -247,6 +263,10 @@ def _settings(loadgen: Any, request: LoadGenRun, items: int, issue: Issue, expec
     settings = loadgen.TestSettings()
     settings.scenario = getattr(loadgen.TestScenario, _SCENARIOS[request.scenario])
     settings.mode = loadgen.TestMode.AccuracyOnly if request.accuracy else loadgen.TestMode.PerformanceOnly
+    if counts_tokens(request, issue.tokens):
+        settings.use_token_latencies = True
+        settings.ttft_latency = round(1e9 * (request.first_token_s or _NO_BOUND_S))
+        settings.tpot_latency = round(1e9 * (request.per_token_s or _NO_BOUND_S))
     settings.min_duration_ms = round(1000 * request.least_s)
     settings.min_query_count = _least_queries(request, items)
     seeds = np.random.SeedSequence(request.seed).generate_state(4).tolist()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -27,6 +28,10 @@ _CONDITIONS: dict[str, Unmet] = {
     "result_min_queries_met": "queries",
     "early_stopping_met": "early_stopping",
 }
+_TOKEN_CONDITIONS: dict[str, Unmet] = {
+    "TTFT constrain not met": "first_token",
+    "TPOT constrain not met": "per_token",
+}
 _NOT_JSON = re.compile(r'("value": )-?(?:nan|inf)\b')
 
 
@@ -39,8 +44,12 @@ def empty_logs(logs: str | Path) -> None:
             raise LoadGenFailed(f"LoadGen cannot write {Path(logs) / name}: {error.strerror}") from None
 
 
-def result_in(request: LoadGenRun) -> LoadGenResult:
-    """Of the run whose logs are in this folder. Raises LoadGenFailed for logs that are missing, cut off or damaged."""
+def result_in(request: LoadGenRun, tokens: int = 0) -> LoadGenResult:
+    """Read that of the run whose logs are in this folder.
+
+    ``tokens``: of each answer, where they were counted. Raises LoadGenFailed for logs that are missing, cut off or
+    damaged.
+    """
     folder = Path(request.logs)
     values, errors = _logged(folder / DETAIL)
     try:
@@ -49,7 +58,8 @@ def result_in(request: LoadGenRun) -> LoadGenResult:
             return LoadGenResult(
                 request.scenario, True, version, not errors, ("errors",) if errors else (), errors=errors
             )
-        return _performance(request, version, values, errors, _summary(folder / SUMMARY))
+        found = _performance(request, version, values, errors, _summary(folder / SUMMARY))
+        return found if not tokens else _with_tokens(found, values, _text(folder / SUMMARY))
     except (KeyError, ValueError) as error:
         raise LoadGenFailed(f"{folder / DETAIL} is incomplete: LoadGen did not write {error}") from None
 
@@ -92,6 +102,26 @@ def _performance(
         errors=errors,
         early_stopping=" ".join(str(values.get("early_stopping_result", "")).replace(" *", ";").split()).strip("; "),
     )
+
+
+def _with_tokens(found: LoadGenResult, values: Mapping[str, Any], summary: str) -> LoadGenResult:
+    """LoadGen judges first tokens and times per token then, in place of whole answers; offline it times none."""
+    missed: list[Unmet] = [code for text, code in _TOKEN_CONDITIONS.items() if text in summary]
+    unmet = [*missed, *(code for code in found.why_invalid if code != "bound" or not missed)]
+    tokens_per_s = values.get("result_completed_tokens_per_second", values.get("result_tokens_per_second"))
+    return msgspec.structs.replace(
+        found,
+        why_invalid=tuple(unmet),
+        late_queries=None,
+        first_token_s=_by_percentile(values, "result_first_token_{}_percentile_latency_ns"),
+        per_token_s=_by_percentile(values, "result_time_per_output_token_{}_percentile_ns"),
+        tokens_per_s=_finite(tokens_per_s),
+    )
+
+
+def _by_percentile(values: Mapping[str, Any], key: str) -> dict[str, float]:
+    found = {f"{float(each):g}": values.get(key.format(each)) for each in _PERCENTILES}
+    return {name: value / 1e9 for name, value in found.items() if value is not None}
 
 
 def _figure(request: LoadGenRun, values: Mapping[str, Any], summary: Mapping[str, str]) -> float | None:

@@ -14,10 +14,12 @@ from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
 from fairlap.request.fields.load import PERCENTILES_OF_MLPERF, Scenario
 from fairlap.scenarios.asking import Ask
 
-Unmet = Literal["bound", "duration", "queries", "early_stopping", "errors", "clock"]
+Unmet = Literal["bound", "first_token", "per_token", "duration", "queries", "early_stopping", "errors", "clock"]
 
 WHY_INVALID: dict[Unmet, str] = {
     "bound": "the latency at the percentile is above the bound",
+    "first_token": "the first token at the percentile came later than its bound (TTFT)",
+    "per_token": "the time per token at the percentile is above its bound (TPOT)",
     "duration": "the run ended before the least duration",
     "queries": "fewer queries ran than the least count",
     "early_stopping": "too few queries ran for a statement at 99 % confidence about this percentile",
@@ -25,6 +27,11 @@ WHY_INVALID: dict[Unmet, str] = {
     "clock": "the system's clock, which LoadGen reads, was set during the run",
 }
 
+
+BOUNDS: frozenset[Unmet] = frozenset({"bound", "first_token", "per_token"})
+"""Of latencies, which a contestant misses; the others are rules of a run."""
+
+_FEWEST_TOKENS = 2
 
 BY_THE_PATH = ", as with a contestant that answers at once"
 """What rows add where it was not for the contestant that the bound was missed."""
@@ -68,6 +75,9 @@ class LoadGenResult(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_
     mean_s: float | None = None
     max_s: float | None = None
     latencies_s: dict[str, float] = {}  # by percentile: "50", "90", "95", "97", "99", "99.9"
+    first_token_s: dict[str, float] = {}  # TTFT by percentile, where tokens were counted
+    per_token_s: dict[str, float] = {}  # TPOT, of the tokens after the first
+    tokens_per_s: float | None = None
     largest_group: int = 1  # of samples that were served together
     attempts: int = 1  # a run that proves too short is repeated with more queries
     errors: tuple[str, ...] = ()
@@ -90,6 +100,8 @@ class LoadGenRun(Ask[LoadGenResult], frozen=True, tag="loadgen_run"):
     )
     rate_per_s: float | None = None  # server: of the arrivals
     bound_s: float | None = None  # server: of the latency at the percentile
+    first_token_s: float | None = None  # server: of the first token instead, and of tokens after it
+    per_token_s: float | None = None
     percentile: float | None = None  # None: MLPerf's own
     samples_per_query: int = 8  # multi-stream
     expected_latency_s: float | None = None  # of a call of the largest group; None: it is measured before
@@ -107,8 +119,22 @@ class LoadGenRun(Ask[LoadGenResult], frozen=True, tag="loadgen_run"):
         return "loadgen"
 
     @property
+    def judges_tokens(self) -> bool:
+        return self.bound_s is None and self.first_token_s is not None
+
+    @property
     def judged_percentile(self) -> float:
         return PERCENTILES_OF_MLPERF[self.scenario] if self.percentile is None else self.percentile
+
+
+def counts_tokens(request: LoadGenRun, tokens: int) -> bool:
+    """Whether a run of answers with so many tokens has LoadGen's token metrics, by which a server run is judged then.
+
+    LoadGen takes the time per token from the first to the last, so there have to be two.
+    """
+    if request.accuracy or request.scenario == "multi-stream" or tokens < _FEWEST_TOKENS:
+        return False
+    return request.scenario != "server" or request.judges_tokens
 
 
 def require_loadgen() -> None:
@@ -122,8 +148,9 @@ def require_run(request: LoadGenRun, items: int) -> None:
         raise InvalidRequest(f"items must be at least 1 (got {items})")
     if request.scenario == "server" and not (request.rate_per_s and request.rate_per_s > 0):
         raise InvalidRequest(f"the scenario server needs a rate above 0 (got {request.rate_per_s})")
-    if request.scenario == "server" and not (request.bound_s and request.bound_s > 0):
-        raise InvalidRequest(f"the scenario server needs a latency bound above 0 (got {request.bound_s})")
+    bound_s = request.first_token_s if request.judges_tokens else request.bound_s
+    if request.scenario == "server" and not (bound_s and bound_s > 0):
+        raise InvalidRequest(f"the scenario server needs a latency bound above 0 (got {bound_s})")
     if not 0 < request.judged_percentile < 1:
         raise InvalidRequest(f"percentile must be between 0 and 1, exclusive (got {request.percentile})")
     if request.samples_per_query < 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,24 +131,30 @@ class Serving:
         """On the known items."""
         from fairlap.scenarios.load.contestant_issue import LoadGenThread, issue_of
         from fairlap.scenarios.load.loadgen import path_misses_bound, run_loadgen
+        from fairlap.scenarios.load.loadgen_messages import BOUNDS
+        from fairlap.scenarios.load.system_under_test import FirstTokens
 
-        threads = []
-        for thread in self._serving(request.workers):
-            batched = thread.batched(request.largest_batch)
-            call = None if batched is None else _keeping_inputs(batched.on(self._pool.known))
-            threads.append(LoadGenThread(thread.contestant, call))
-        issue = issue_of(
-            threads,
-            self._work.spec,
-            self._pool.known,
-            largest_batch=request.largest_batch,
-            longest_wait_s=request.longest_wait_s,
-        )
-        items = len(self._pool.known)
-        found = run_loadgen(request, items, issue)
-        if request.scenario != "server" or "bound" not in found.why_invalid:
+        threads, first_tokens, items = [], FirstTokens(), len(self._pool.known)
+        with ExitStack() as stack:
+            for thread in self._serving(request.workers):
+                batched = thread.batched(request.largest_batch)
+                call = None if batched is None else _keeping_inputs(batched.on(self._pool.known))
+                threads.append(LoadGenThread(thread.contestant, call))
+                for each in thread.contestants(request.largest_batch):
+                    if each.stamps is not None:
+                        stack.enter_context(each.stamps.notifying(first_tokens))
+            issue = issue_of(
+                threads,
+                self._work.spec,
+                self._pool.known,
+                largest_batch=request.largest_batch,
+                longest_wait_s=request.longest_wait_s,
+                first_tokens=first_tokens,
+            )
+            found = run_loadgen(request, items, issue)
+        if request.scenario != "server" or BOUNDS.isdisjoint(found.why_invalid):
             return found
-        return structs.replace(found, path_misses_bound=path_misses_bound(request, items))
+        return structs.replace(found, path_misses_bound=path_misses_bound(request, items, issue.tokens))
 
     def _serving(self, count: int) -> list[ServingThread]:
         """Provide so many serving threads, the first of which has the contestant of the race.

@@ -26,6 +26,17 @@ Answer = npt.NDArray[Any]
 """All outputs of one item, one after another."""
 
 
+@dataclass
+class FirstTokens:
+    """Called by the thread that serves samples, when it has their first tokens."""
+
+    heard: Callable[[], None] | None = None  # None: no run of LoadGen counts tokens
+
+    def __call__(self) -> None:
+        if self.heard is not None:
+            self.heard()
+
+
 @dataclass(frozen=True)
 class Issue:
     """How a contestant serves samples.
@@ -38,6 +49,8 @@ class Issue:
     largest_batch: int = 1
     longest_wait_s: float = 0.0  # of a sample for others to join it, when they arrive one by one
     in_thread: Callable[[], AbstractContextManager[Any]] = nullcontext  # what every serving thread enters first
+    tokens: int = 0  # of each answer; 0 where it has none
+    first_tokens: FirstTokens = field(default_factory=FirstTokens)
 
 
 @dataclass(eq=False)
@@ -53,13 +66,21 @@ class _Group:
 class SystemUnderTest:
     """``complete`` gives LoadGen the ids of completed samples, and how to get their answers; it must not raise.
 
-    ``may_join`` lets samples of separate queries be served together.
+    ``may_join`` lets samples of separate queries be served together. ``begin`` gives it the ids of samples whose first
+    tokens are there.
     """
 
     def __init__(
-        self, issue: Issue, complete: Callable[[list[int], Callable[[], Sequence[Answer]]], None], *, may_join: bool
+        self,
+        issue: Issue,
+        complete: Callable[[list[int], Callable[[], Sequence[Answer]]], None],
+        *,
+        may_join: bool,
+        begin: Callable[[list[int]], None] | None = None,
     ) -> None:
-        self._issue, self._complete = issue, complete
+        self._issue, self._complete, self._begin = issue, complete, begin
+        self._in_thread = threading.local()
+        issue.first_tokens.heard = None if begin is None else self._first_token
         self._may_join = may_join and issue.largest_batch > 1
         self._queue: SimpleQueue[_Group | None] = SimpleQueue()
         self._lock = threading.Lock()
@@ -162,12 +183,21 @@ class SystemUnderTest:
         if failed:
             self._finish(group, _nothing)
             return
+        self._in_thread.group = group
         try:
             result = serve(group.items)
         except BaseException as error:
             self.fail(error)
             return
         self._finish(group, lambda: self._answers(result, len(group.ids)))
+
+    def _first_token(self) -> None:
+        group: _Group | None = getattr(self._in_thread, "group", None)
+        if group is not None and self._begin is not None:
+            self._in_thread.group = None
+            with self._lock:  # a sample that is completed meanwhile is LoadGen's no more
+                if not group.is_completed:
+                    self._begin(group.ids)
 
     def _answers(self, result: Any, count: int) -> Sequence[Answer]:
         """None for any of them, after an error; LoadGen's log then has empty answers, and the failure is raised."""

@@ -9,6 +9,7 @@ from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.scenarios.streams.clients.client import E_STREAM_CUT, E_STREAM_EVENT, RawAnswer
+from fairlap.scenarios.streams.clients.manner import LEFT
 from fairlap.scenarios.streams.protocols.contract import Piece
 from fairlap.scenarios.streams.servers import StreamServer, shown
 
@@ -90,6 +91,8 @@ def answer_in(raw: RawAnswer, server: StreamServer) -> Answer:
     """Read the pieces of an answer; one that is not whole is a failure with what it was."""
     if raw.failure is not None:
         return Answer(failure=raw.failure)
+    if raw.has_left:
+        return Answer(failure=Notice(LEFT, "its client hung up"))
     protocol, reading = server.protocol, _Reading()
     for came_ns, data in raw.events:
         try:

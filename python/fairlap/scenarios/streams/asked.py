@@ -12,7 +12,7 @@ import numpy as np
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD, MOST_WORKERS
-from fairlap.request.fields.streams import OF_FILE, Bounds, StreamLoad
+from fairlap.request.fields.streams import OF_FILE, Bounds, Manners, Overload, StreamLoad
 from fairlap.request.fields.traffic import traffic_of
 from fairlap.request.names import ContestantName
 from fairlap.request.units import require_within_a_day
@@ -67,6 +67,9 @@ def streams_asked(
     first_token: float | None = None,
     per_token: float | None = None,
     shared_prefix: float | None = None,
+    overload: Overload | None = None,
+    slow_clients: tuple[float, float] | None = None,
+    abort: float | None = None,
     ca: str = "",
     insecure: bool = False,
     workers: int | None = None,
@@ -102,9 +105,13 @@ def streams_asked(
         ca=str(Path(ca).absolute()) if ca else "",
         verified=not insecure,
         traffic=traffic,
+        overload=overload,
+        manners=Manners(*(slow_clients or (0.0, 0.0)), abort_share=abort or 0.0),
     )
     asked = asked_of(load, source, contestants, remote=remote)
     _require_arrivals(asked, given=arrivals is not None)
+    _require_overload(asked)
+    _require_manners(asked)
     _require_bounds(asked)
     asked.certificates.context()
     return asked
@@ -181,6 +188,37 @@ def _require_arrivals(asked: StreamsAsked, *, given: bool) -> None:
         raise InvalidRequest(
             "no rate is searched for conversations, whose requests wait for answers; give --rate or --concurrency",
             code=E_LOAD,
+        )
+
+
+def _require_overload(asked: StreamsAsked) -> None:
+    load = asked.load
+    if load.overload is None:
+        return
+    if load.rate_per_s is None or load.replays or load.requests_in_a_session > 1:
+        raise InvalidRequest("--overload is a step of a --rate of single requests; give --rate", code=E_LOAD)
+    if load.overload.rate_per_s <= load.rate_per_s:
+        raise InvalidRequest(
+            f"--overload must be above --rate {load.rate_per_s:g} (got {load.overload.rate_per_s:g})", code=E_LOAD
+        )
+
+
+def _require_manners(asked: StreamsAsked) -> None:
+    load, manners = asked.load, asked.load.manners
+    if not manners:
+        return
+    if load.searches or load.replays or load.overload is not None or load.requests_in_a_session > 1:
+        raise InvalidRequest(
+            "--slow-clients and --abort are of a --rate or --concurrency of single requests", code=E_LOAD
+        )
+    if manners.slow_share + manners.abort_share >= 1:
+        raise InvalidRequest("--slow-clients and --abort leave no others, whose latency is looked at", code=E_LOAD)
+    if manners.abort_share and asked.most_tokens < 2:
+        raise InvalidRequest("--abort is of answers that have begun; give more --tokens", code=E_LOAD)
+    by_http = all(each.function is None and not each.is_by_grpc for each in asked.servers)
+    if manners.slow_share and not by_http:
+        raise InvalidRequest(
+            "--slow-clients are of servers by HTTP: gRPC reads ahead, and a function is no server", code=E_LOAD
         )
 
 

@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from fairlap.engine.measurement import Notice
+from fairlap.request.fields.streams import Manners
 from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.asked import StreamsAsked
-from fairlap.scenarios.streams.clients.client import Client
+from fairlap.scenarios.streams.clients.client import Client, RawAnswer
 from fairlap.scenarios.streams.clients.client_of_server import client_for
+from fairlap.scenarios.streams.clients.manner import USUAL, Manner
 from fairlap.scenarios.streams.equal_work.examination import Examined
 from fairlap.scenarios.streams.issue import CountsFrom, Served, Times, serve
 from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.started.started_server import E_LEFT_RUNNING, StartedServer
+from fairlap.scenarios.streams.workload.manners import with_manners
 from fairlap.scenarios.streams.workload.sessions import Numbers, Session
 
 _TOKENS_TO_WAKE = 16
@@ -89,15 +92,31 @@ class Contestant:
         return self.examined
 
     def load(
-        self, asked: StreamsAsked, due_ns: Times, connections: int, seed: int, numbers: Numbers | None = None
+        self,
+        asked: StreamsAsked,
+        due_ns: Times,
+        connections: int,
+        seed: int,
+        numbers: Numbers | None = None,
+        manners: Manners | None = None,
     ) -> Served:
         """Offer sessions that are due at these times; the same seed draws the same ones.
 
+        Those of usual clients alone, beside ones with ``manners``, have other prompts than these: they are new too.
         ``numbers`` are those of a trace that is replayed.
         """
         load, users = asked.load, asked.load.concurrency is not None
-        sessions = asked.source.sessions(len(due_ns), seed, numbers=numbers, think_s=load.think_s, users=users)
+        drawn_from = seed if manners is None or manners else seed + 1
+        sessions = asked.source.sessions(len(due_ns), drawn_from, numbers=numbers, think_s=load.think_s, users=users)
+        if manners:
+            sessions = with_manners(sessions, manners, seed)
         return self.offer(asked, sessions, due_ns, connections, counts_from="start" if users else "due")
+
+    def asked_alone(self, asked: StreamsAsked, manner: Manner = USUAL) -> RawAnswer:
+        """Ask for one answer of the usual length to a new prompt, while nothing else is asked."""
+        [client] = self._connected(asked, 1)
+        body = self.server.body(asked.examples()[0], asked.load.tokens, self.found.fields)
+        return client.ask(body, manner)
 
     def offer(
         self,

@@ -50,17 +50,18 @@ class Tokens:
         return good
 
 
-def figures_of(served: Served, bounds: Bounds) -> StreamFigures:
-    counts, took_s = _counts_of(served), _length_s(served)
+def figures_of(served: Served, bounds: Bounds, counted: Served | None = None) -> StreamFigures:
+    """Count other requests than those of the figures, where ``counted`` is given."""
+    counts, took_s = _counts_of(counted or served), _length_s(served)
     meets = Tokens.of(served).meets(bounds)
-    counted = bool(bounds) and took_s > 0
+    is_bounded = bool(bounds) and took_s > 0
     lateness = served.lateness_ns
     return StreamFigures(
         counts=counts,
         tokens_per_s=_tokens_in_time(served) / took_s if took_s else None,
         requests_per_s=answered_per_s(served) or None,
-        goodput_per_s=int((meets & _in_time(served)).sum()) / took_s if counted else None,
-        good_share=int(meets.sum()) / counts.requests if counted else None,
+        goodput_per_s=int((meets & _in_time(served)).sum()) / took_s if is_bounded else None,
+        good_share=int(meets.sum()) / len(served.answers) if is_bounded else None,
         lateness_p99_ns=float(np.nanquantile(lateness, 0.99)) if np.isfinite(lateness).any() else None,
         client_share=served.client_share,
     )

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -24,6 +25,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.interrupts import called_at_a_signal
 from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.clients.client import CLOCK, E_STREAM_TIMEOUT, Client
+from fairlap.scenarios.streams.clients.manner import Manner
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.users import Spoken, Users, Write
@@ -55,11 +57,22 @@ class Served:
     uncertainty_ns: float  # of arrivals against when requests were due
     interrupted: bool
     sent: tuple[str, ...] = ()  # a digest of each request's prompt as it was sent
+    manners: tuple[Manner, ...] = ()  # of each request's client
     busy_until_ns: float = np.inf  # all users were at work so long; then there was nothing left to ask
 
     @property
     def answered(self) -> npt.NDArray[np.bool_]:
         return np.isfinite(self.last_ns)
+
+    def only(self, these: npt.NDArray[np.bool_]) -> Served:
+        """Leave out the other requests."""
+        columns = {name: getattr(self, name)[these] for name in _COLUMNS}
+        answers = tuple(compress(self.answers, these))
+        sent, manners = tuple(compress(self.sent, these)), tuple(compress(self.manners, these))
+        return replace(self, **columns, answers=answers, sent=sent, manners=manners)
+
+
+_COLUMNS = ("from_ns", "first_ns", "last_ns", "ended_ns", "lateness_ns", "prompts")
 
 
 def serve(
@@ -105,6 +118,7 @@ class _Row(NamedTuple):
     prompt: int
     answer: Answer
     sent: str
+    manner: Manner
 
 
 def _served(
@@ -141,6 +155,7 @@ def _served(
         uncertainty_ns=uncertainty_ns,
         interrupted=result.interrupted,
         sent=tuple(each.sent for each in rows),
+        manners=tuple(each.manner for each in rows),
         busy_until_ns=np.inf if counts_from == "due" else float(np.nanmax(result.started_ns, initial=0.0)),
     )
 
@@ -160,7 +175,9 @@ def _rows(
     for turn, tokens in enumerate(session.tokens):
         from_ns = due_ns + session.thinks_ns[0] if turn == 0 else np.nan
         if turn >= len(asked):
-            yield _Row(from_ns, np.nan, np.nan, session.number, Answer(failure=why, asked_tokens=tokens), "")
+            yield _Row(
+                from_ns, np.nan, np.nan, session.number, Answer(failure=why, asked_tokens=tokens), "", session.manner
+            )
             continue
         raw = asked[turn].raw
         answer = replace(answer_in(raw, server), asked_tokens=tokens)
@@ -171,7 +188,8 @@ def _rows(
         elif not session.thinks_ns[0]:
             began_ns = started_ns
         ended_ns = completed_ns if turn == len(session.tokens) - 1 else float(raw.ended_ns - start_ns)
-        yield _Row(from_ns, ended_ns, began_ns - from_ns, session.number, answer, _digest(asked[turn].prompt))
+        sent = _digest(asked[turn].prompt)
+        yield _Row(from_ns, ended_ns, began_ns - from_ns, session.number, answer, sent, session.manner)
 
 
 def _digest(prompt: Prompt) -> str:

@@ -22,11 +22,24 @@ from fairlap.scenarios.streams.equal_work.equal_tokens import (
 )
 from fairlap.scenarios.streams.equal_work.prefix_cache import warnings_of_cache
 from fairlap.scenarios.streams.floor.client_limit import busy_client, figures_at_floor, floor_of, why_client_limits
-from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures, TurnLength
+from fairlap.scenarios.streams.streams_found import (
+    Agreement,
+    Counts,
+    Percentiles,
+    StreamFigures,
+    TurnLength,
+)
+from fairlap.scenarios.streams.stress_figures import (
+    STRESS_FIGURES,
+    answered_beyond_per_s,
+    recovery_notices,
+    recovery_ns,
+)
 
 TIME_OF_AN_ANSWER = "time of an answer"
 TOKENS_PER_SECOND = "tokens per second"
 LARGEST_RATE = "largest rate"
+ANSWERS_BEYOND = "answers per second in the overload"
 CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
 STARTED = "started"
@@ -65,6 +78,13 @@ def _answer_ns(process: ProcessResult) -> float | None:
 
 _BY_TIME = Judged(TIME_OF_AN_ANSWER, verdict.Metric(TIME_OF_AN_ANSWER, "ns"), _answer_ns, may_lack=True)
 _BY_TOKENS = Judged(TOKENS_PER_SECOND, _TIME_PER_TOKEN, _tokens_per_s, "1/s", may_lack=True)
+_BY_OVERLOAD = Judged(
+    ANSWERS_BEYOND,
+    verdict.Metric("time per answer in the overload", "ns", inverse=ANSWERS_BEYOND),
+    answered_beyond_per_s,
+    "1/s",
+    may_lack=True,
+)
 _BY_RATE = Judged(LARGEST_RATE, verdict.TIME_PER_REQUEST, _largest_rate, "1/s", may_lack=True)
 
 _Read = Callable[[ProcessResult], float | None]
@@ -161,6 +181,7 @@ class StreamedAnswers(Scenario):
             "its server does not count cached tokens",
         ),
         AddedFigure("server_ready_s", _ready_s, "fairlap did not start its server"),
+        *STRESS_FIGURES,
         AddedFigure("identical_answers_share", _identical_share, "its answers are what others are compared with"),
         *(
             _added_by_client(part, percent)
@@ -176,6 +197,7 @@ class StreamedAnswers(Scenario):
         _compared(
             "time per token of all", _per_time(_tokens_per_s), inverse=TOKENS_PER_SECOND, headline=_TIME_PER_TOKEN
         ),
+        _compared("time to recover from the overload", recovery_ns),
         _compared("time per request within the bounds", _per_time(_goodput), inverse="goodput"),
     )
 
@@ -228,6 +250,8 @@ def _load_of(work: Work) -> StreamLoad:
 def _judged(load: StreamLoad) -> Judged:
     if load.searches:
         return _BY_RATE
+    if load.overload is not None:
+        return _BY_OVERLOAD
     waits = load.concurrency is not None and not load.think_s
     return _BY_TOKENS if waits else _BY_TIME
 
@@ -253,5 +277,6 @@ def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoa
         *warnings_of_agreement(agreement_of_all(compared)),
         *busy_client(processes),
         *figures_at_floor(processes),
+        *recovery_notices(processes),
         *long_turns([each.turn for each in found if each.turn is not None], load),
     )

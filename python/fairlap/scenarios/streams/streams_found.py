@@ -110,6 +110,33 @@ class ClientFloor(msgspec.Struct, frozen=True, kw_only=True):
     whole_answer: Percentiles | None  # likewise
 
 
+class OverloadFound(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened beyond the capacity of a server, and after it. None where no answer shows it."""
+
+    before_p50_ns: float | None  # whole answers to requests that were due before it
+    offered: int  # requests that were due during it
+    failed_share: float  # of these and of those after it, without a whole answer
+    answered_per_s: float  # during it, whenever they were due
+    answer_p50_ns: float | None  # whole answers to those that were due during it
+    first_token_p50_ns: float | None  # likewise
+    recovery_s: float | None  # from its end; None where it had not recovered when the last request was due
+    watched_s: float  # from its end to when the last request was due
+
+
+class ManneredFound(msgspec.Struct, frozen=True, kw_only=True):
+    """Of clients that read slowly or hang up, and what they do to the others."""
+
+    slow: int  # requests of clients that read slowly
+    slow_answered: int
+    slow_p50_ns: float | None  # to the last token, as they read it
+    aborting: int  # requests whose clients were to hang up
+    hung_up: int  # and did, before the answer had ended
+    failed: int  # of both kinds, by the server
+    others_p50_ns: float | None  # whole answers of the others
+    alone_p50_ns: float | None  # whole answers to the same load when all clients are like them
+    work_after_hang_up_share: float | None  # of the time that the rest of an answer takes; None where it is too short
+
+
 class Agreement(msgspec.Struct, frozen=True):
     """The answers of one server compared with those of another, prompt by prompt."""
 
@@ -162,3 +189,5 @@ class StreamsFound(msgspec.Struct, frozen=True, kw_only=True):
     turn: TurnLength | None = None  # None of a search or a trace, whose requests are not chosen by it
     ready_s: float | None = None  # from the start of its process; None where fairlap did not start it
     requests: RequestStamps = RequestStamps()
+    overload: OverloadFound | None = None  # None where none was asked for
+    manners: ManneredFound | None = None  # likewise

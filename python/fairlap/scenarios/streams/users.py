@@ -81,7 +81,7 @@ class Users:
                 due_ns = spoken.ended_ns + round(session.thinks_ns[turn])
             if self._think(due_ns):
                 return
-            spoken.asked.append(Asked(due_ns, prompt, client.ask(body)))
+            spoken.asked.append(Asked(due_ns, prompt, client.ask(body, session.manner)))
 
     def _think(self, until_ns: int) -> bool:
         """Return whether the load is over. A thread sleeps on another clock, which may be ahead."""

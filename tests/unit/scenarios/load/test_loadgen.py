@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,6 +21,7 @@ from fairlap.scenarios.load.loadgen import path_misses_bound, run_loadgen
 from fairlap.scenarios.load.loadgen_audits import audit_answers_while_timed, audit_repeated_item
 from fairlap.scenarios.load.loadgen_logs import ACCURACY, DETAIL, SUMMARY, answers_in, result_in
 from fairlap.scenarios.load.loadgen_messages import (
+    BOUNDS,
     DroppedRequests,
     LoadGenFailed,
     LoadGenResult,
@@ -27,7 +29,7 @@ from fairlap.scenarios.load.loadgen_messages import (
     require_loadgen,
 )
 from fairlap.scenarios.load.system_under_test import Issue
-from sleeping_issue import SERVICE_S, answers, sleeping
+from sleeping_issue import SERVICE_S, answers, generating, sleeping
 
 pytest.importorskip("mlperf_loadgen", reason="`make test` installs it and runs this")
 pytestmark = pytest.mark.sanitized  # no code of ours is native here, and a run that was broken off has 5 s to end
@@ -106,6 +108,65 @@ def test_a_bound_that_is_not_met_is_invalid(tmp_path: Path) -> None:
     assert not result.valid
     assert result.why_invalid == ("bound", "early_stopping")
     assert result.late_queries == result.queries
+
+
+FIRST_S, EACH_S, TOKENS = 0.004, 0.001, 11
+
+
+def test_first_tokens_and_times_per_token_are_those_that_the_contestant_wrote_down(tmp_path: Path) -> None:
+    wrote: list[tuple[float, float]] = []
+    found = run_loadgen(request("single-stream", tmp_path), ITEMS, generating(FIRST_S, EACH_S, TOKENS, wrote))
+    assert (found.valid, found.errors) == (True, ())
+    first_s, later_s = np.median(wrote[-found.queries :], axis=0)
+    assert found.first_token_s["50"] >= first_s
+    assert found.per_token_s["50"] == pytest.approx(later_s / (TOKENS - 1), rel=0.1)
+    assert found.latencies_s["50"] - found.first_token_s["50"] == pytest.approx(later_s, rel=0.3)
+    assert found.tokens_per_s is not None
+    assert found.tokens_per_s < TOKENS / (FIRST_S + (TOKENS - 1) * EACH_S) * 1.1
+
+
+def test_offline_counts_tokens_per_second_and_a_query_of_several_none(tmp_path: Path) -> None:
+    found = run_loadgen(request("offline", tmp_path), ITEMS, generating(FIRST_S, EACH_S, TOKENS))
+    assert found.tokens_per_s == pytest.approx(TOKENS * (found.figure or 0.0), rel=0.01)
+    asked = request("multi-stream", tmp_path, least_queries=3, least_s=0.0)
+    found = run_loadgen(asked, ITEMS, generating(FIRST_S, EACH_S, TOKENS))
+    assert (found.tokens_per_s, found.first_token_s) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "missed"),
+    [
+        ({"first_token_s": 5.0, "per_token_s": 5.0}, None),
+        ({"first_token_s": FIRST_S / 2}, "first_token"),
+        ({"first_token_s": 5.0, "per_token_s": EACH_S / 2}, "per_token"),
+    ],
+)
+def test_a_server_run_is_judged_by_the_bounds_of_its_tokens(
+    bounds: dict[str, float], missed: str | None, tmp_path: Path
+) -> None:
+    asked = request("server", tmp_path, bound_s=None, rate_per_s=60.0, **bounds)
+    found = run_loadgen(asked, ITEMS, generating(FIRST_S, EACH_S, TOKENS))
+    assert found.valid == (missed is None)
+    assert {*found.why_invalid} & BOUNDS == ({missed} if missed else set())
+    assert found.late_queries is None
+
+
+def test_a_whole_answer_with_a_bound_is_judged_as_before_and_so_is_one_of_a_single_token(tmp_path: Path) -> None:
+    both = request("server", tmp_path, first_token_s=FIRST_S / 2)
+    assert run_loadgen(both, ITEMS, generating(SERVICE_S, 0.0, TOKENS)).valid
+    found = run_loadgen(request("single-stream", tmp_path), ITEMS, generating(SERVICE_S, 0.0, 1))
+    assert (found.valid, found.first_token_s) == (True, {})
+
+
+def test_an_exception_before_the_first_token_ends_the_run_and_the_next_one_works(tmp_path: Path) -> None:
+    issue = generating(FIRST_S, EACH_S, TOKENS)
+
+    def serve(items: Sequence[int]) -> list[int]:
+        raise ValueError("no token")
+
+    with pytest.raises(ValueError, match="no token"):
+        run_loadgen(request("offline", tmp_path), ITEMS, replace(issue, serve=[serve]))
+    assert run_loadgen(request("offline", tmp_path), ITEMS, issue).valid
 
 
 @pytest.mark.parametrize("scenario", ["single-stream", "multi-stream", "server"])

@@ -20,6 +20,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Tensor
 from fairlap.scenarios.load.batched_calls import prepared_batches
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
+from fairlap.scenarios.load.loadgen_messages import LoadGenRun
 from fairlap.scenarios.load.serving import Serving
 
 CALL_S = 0.002
@@ -321,3 +322,16 @@ def test_every_thread_enters_what_a_framework_keeps_for_a_thread(tmp_path: Path)
     trial = served(tmp_path, contestant=replace(plain, bind=bind, in_thread=entered), workers=2)
     assert trial.requests == 60
     assert not outside
+
+
+@pytest.mark.parametrize(("bound_s", "valid"), [(30.0, True), (FIRST_S / 2, False)])
+def test_loadgen_counts_the_tokens_of_answers_that_are_made_token_by_token(
+    bound_s: float, valid: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("mlperf_loadgen", reason="`make test` installs it and runs this")
+    asked = LoadGenRun("server", str(tmp_path), percentile=0.9, least_s=0.1, rate_per_s=60.0, first_token_s=bound_s)
+    found = serving(tmp_path, generating(Seen()), Seen()).run_loadgen(asked)
+    assert (found.errors, found.valid) == ((), valid)
+    assert ("first_token" in found.why_invalid) != valid
+    assert found.first_token_s["50"] >= FIRST_S
+    assert found.per_token_s["50"] >= EACH_S

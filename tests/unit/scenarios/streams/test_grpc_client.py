@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from asked_streams import SECRET, TOKENS, asked, asked_at, failure_of
 from certificates import certificate_of
 from fairlap.errors import InvalidRequest
 from fairlap.request.names import contestant_named
-from fairlap.scenarios.streams.answers import Answer, answer_in
+from fairlap.scenarios.streams.answers import answer_in
 from fairlap.scenarios.streams.clients.client import Certificates
 from fairlap.scenarios.streams.clients.grpc_client import GrpcStreamClient
 from fairlap.scenarios.streams.floor.known_server import known_server
@@ -23,10 +22,8 @@ from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
 from grpc_stream_server import GrpcStreamingServer
 from stream_races import (
-    codes,
     counts_of,
     file_of_prompts,
-    raced,
     raced_by_name,
     row_of,
     shown_by,
@@ -36,29 +33,6 @@ from stream_server import StreamingServer
 
 pytest.importorskip("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
-
-SECRET = "plain-words-that-no-pattern-knows"
-TOKENS = 8
-
-
-def asked_at(
-    address: str, certificates: Certificates | None = None, *, times: int = 1, fields: Any = "forced"
-) -> Answer:
-    """Ask so many times over one connection, and return the last answer."""
-    named = stream_server(contestant_named(address), chat=False, remote=False)
-    client = GrpcStreamClient(named, (certificates or Certificates()).context(), TOKENS)
-    try:
-        raw = [client.ask(named.body(Prompt(prompt="Hi"), TOKENS, fields)) for _ in range(times)]
-        assert all(each.ended_ns >= each.began_ns for each in raw)
-        return answer_in(raw[-1], named)
-    finally:
-        client.close()
-
-
-def asked(
-    server: GrpcStreamingServer, options: str = "", certificates: Certificates | None = None, **how: Any
-) -> Answer:
-    return asked_at(server.at(options), certificates, **how)
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -82,50 +56,10 @@ def test_each_way_to_ask_for_a_length_is_understood_by_a_server_of_that_kind(fie
     assert (found.failure, found.tokens, found.counted_by) == (None, TOKENS, "events")
 
 
-FAULTS = {
-    "RESOURCE_EXHAUSTED": ("E_STREAM_BUSY", "RESOURCE_EXHAUSTED"),
-    "UNAVAILABLE": ("E_STREAM_BUSY", "UNAVAILABLE"),
-    "INTERNAL": ("E_STREAM_STATUS", "so it"),
-    "NOT_FOUND": ("E_STREAM_STATUS", "NOT_FOUND"),
-    "error": ("E_STREAM_EVENT", "out of memory"),
-    "rubbish": ("E_STREAM_EVENT", ""),
-    "two megabytes": ("E_STREAM_EVENT", "1,048,576"),
-    "cut": ("E_STREAM_CUT", "after 4 messages"),
-    "gone": ("E_STREAM_CUT", "after 4 messages"),
-    "unfinished": ("E_STREAM_CUT", "4 events"),
-    "tokens for ever": ("E_STREAM_ENDLESS", ""),
-    "silent": ("E_STREAM_TIMEOUT", "0.3 s"),
-    "stalls": ("E_STREAM_TIMEOUT", "0.3 s"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_each_way_to_go_wrong_has_a_code_and_one_line(fault: str) -> None:
-    code, shown = FAULTS[fault]
-    timeout = "300ms" if code == "E_STREAM_TIMEOUT" else "10s"
-    with GrpcStreamingServer(fault=fault) as server:
-        failure = asked(server, f":timeout={timeout}").failure
-    assert failure is not None
-    assert (failure.code, failure.text.isprintable(), len(failure.text) < 330) == (code, True, True)
-    assert shown in failure.text
-
-
-@pytest.mark.parametrize("fault", ["UNAVAILABLE", "cut", "two megabytes", "tokens for ever"])
-def test_the_next_request_is_answered(fault: str) -> None:
-    with GrpcStreamingServer(fault=fault, fault_every=2) as server:
-        assert asked(server, times=2).failure is None
-
-
-def test_a_server_that_is_not_there_or_speaks_something_else_has_a_code() -> None:
-    with GrpcStreamingServer() as server:
-        pass
-    failure = asked(server).failure
-    assert failure is not None
-    assert failure.code == "E_SERVER"
+def test_a_server_that_speaks_something_else_has_a_code() -> None:
     with StreamingServer() as by_http:
-        failure = asked_at(f"grpc://127.0.0.1:{by_http.port}:model=m:timeout=5s").failure
-    assert failure is not None
-    assert failure.code == "E_SERVER"
+        found = asked_at(f"grpc://127.0.0.1:{by_http.port}:model=m:timeout=5s")
+    assert failure_of(found) == "E_SERVER"
 
 
 def test_a_server_that_comes_back_is_asked_again_at_once() -> None:
@@ -146,35 +80,6 @@ def test_a_server_that_comes_back_is_asked_again_at_once() -> None:
     client.close()
 
 
-def test_a_credential_reaches_its_server_and_is_hidden_in_what_the_server_repeats(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("KEY_OF_SERVER", SECRET)
-    with GrpcStreamingServer(key=SECRET) as server:
-        assert asked(server, ":key_from=KEY_OF_SERVER").failure is None
-        monkeypatch.setenv("KEY_OF_SERVER", f"{SECRET}-wrong")
-        failure = asked(server, ":key_from=KEY_OF_SERVER").failure
-    assert failure is not None
-    assert failure.code == "E_STREAM_STATUS"
-    assert SECRET not in failure.text
-    assert "wrong key" in failure.text
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return certificate_of(tmp_path_factory.mktemp("tls"), "IP:127.0.0.1")
-
-
-def test_a_certificate_is_verified_unless_it_is_asked_not_to(certificate: Path) -> None:
-    with GrpcStreamingServer(certificate=certificate) as server:
-        refused = asked(server).failure
-        assert refused is not None
-        assert refused.code == "E_CERTIFICATE"
-        assert not server.requests
-        assert asked(server, certificates=Certificates(f"{certificate}.crt")).failure is None
-        assert asked(server, certificates=Certificates(verified=False)).failure is None
-
-
 @pytest.mark.parametrize("names", ["DNS:somewhere.else", "DNS:*.else"])
 def test_a_certificate_of_another_name_is_refused_unless_none_is_verified(names: str, tmp_path: Path) -> None:
     certificate = certificate_of(tmp_path, names)
@@ -184,23 +89,6 @@ def test_a_certificate_of_another_name_is_refused_unless_none_is_verified(names:
         assert failure.code == "E_CERTIFICATE"
         assert not server.requests
         assert asked(server, certificates=Certificates(verified=False)).failure is None
-
-
-def test_a_server_without_tls_is_a_failure_of_certificates() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as plain:
-
-        def answer() -> None:
-            connection, _ = plain.accept()
-            with connection:
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                connection.recv(65_536)
-
-        answering = threading.Thread(target=answer)
-        answering.start()
-        failure = asked_at(f"grpcs://127.0.0.1:{plain.getsockname()[1]}:model=m").failure
-        answering.join()
-    assert failure is not None
-    assert failure.code == "E_CERTIFICATE"
 
 
 @pytest.mark.parametrize(
@@ -269,22 +157,6 @@ def test_a_server_by_grpc_races_one_by_http_and_gets_the_same_prompts(
     [count] = {counts_of(found, server).requests for server in (fast, slow)}
     by_http = sorted(body["prompt"] for _, _, body in slow.requests[-count:])
     assert sorted(each["text"] for each in fast.requests[-count:]) == by_http
-
-
-def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
-    prompts: Path, servers: ExitStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_client_floor(monkeypatch)
-    honest = servers.enter_context(GrpcStreamingServer())
-    faults = "UNAVAILABLE,INTERNAL,rubbish,cut,unfinished,silent"
-    other = servers.enter_context(GrpcStreamingServer(fault=faults, fault_from=30, fault_every=2))
-    found = raced(prompts, other, honest, timeout="1s", trial=0.2)
-    counts = counts_of(found, other)
-    assert {*counts.failed} == {f"E_STREAM_{kind}" for kind in ("BUSY", "STATUS", "EVENT", "CUT", "TIMEOUT")}
-    assert sum(counts.failed.values()) == counts.requests - counts.answered
-    assert codes(row_of(found, other)) >= {"E_DROPPED_REQUESTS"}
-    of_honest = counts_of(found, honest)
-    assert of_honest.answered == of_honest.requests > 0
 
 
 @pytest.mark.parametrize("like", ["triton", "mlserver"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
-from fairlap.request.fields.streams import OF_FILE, StreamLoad
+from fairlap.request.fields.streams import OF_FILE, Manners, Overload, StreamLoad
 from fairlap.request.names import Contestants
 from fairlap.scenarios.streams.asked import StreamsAsked, streams_asked
 from fairlap.scenarios.streams.race.planned_load import asked_by, plan_of
@@ -42,6 +42,16 @@ SHAPES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "of each line": (PROMPTS, {"rate": 5.0}, {"lengths": OF_FILE, "tokens": 4}),
     "users": (PROMPTS, {"tokens": 4, "concurrency": 3, "think": 0.5}, {"think_s": 0.5, "concurrency": 3}),
     "shared": (PROMPTS, {"tokens": 4, "rate": 5.0, "shared_prefix": 0.3}, {"shared_prefix": 0.3}),
+    "overload": (
+        PROMPTS,
+        {"tokens": 4, "rate": 5.0, "overload": Overload(9.0, 1.0, 3.0, 0.2)},
+        {"overload": Overload(9.0, 1.0, 3.0, 0.2)},
+    ),
+    "manners": (
+        PROMPTS,
+        {"tokens": 4, "rate": 5.0, "slow_clients": (0.1, 500.0), "abort": 0.05},
+        {"manners": Manners(0.1, 500.0, 0.05)},
+    ),
     "trace": (TRACE, {}, {"arrivals": "trace", "lengths": OF_FILE, "shared_prefix": None}),
     "lengths of a trace": (TRACE, {"concurrency": 2}, {"arrivals": "poisson", "lengths": OF_FILE}),
     "conversations": (CONVERSATION, {"tokens": 4, "rate": 5.0, "think": 1.0}, {"requests_in_a_session": 2.0}),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from command_line import refusal
 from fairlap.results.row import Row
+from fairlap.scenarios.streams.equal_work.server_counters import CacheCounters, counters_in
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.workload.lengths import Lengths
 from fairlap.scenarios.streams.workload.sessions import Source
@@ -95,6 +96,42 @@ def test_cached_tokens_are_counted_and_more_than_asked_for_is_a_warning(
     assert least <= counts.cached_tokens / counts.prompt_tokens <= most
     assert least <= row.scenario_figures["cached_prompt_tokens_share"].value <= most
     assert codes(row).count("W_WARM_CACHE") == (2 if share == 1 else 1)  # its cache was seen before the load too
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.3, 0.2, 0.31), (1.0, 0.8, 1.0)])
+def test_cached_tokens_that_only_prometheus_is_shown_are_those_of_the_turn(
+    share: float, least: float, most: float, prompts: Path, servers: ExitStack
+) -> None:
+    server = servers.enter_context(StreamingServer(metrics=True))
+    found = raced(prompts, server, rate=400.0, shared_prefix=share, tokens=TOKENS)
+    row, words = row_of(found, server), [len(body["prompt"].split()) for _, _, body in server.requests]
+    assert counts_of(found, server).prompt_tokens == sum(words[-counts_of(found, server).requests :])
+    assert least <= row.scenario_figures["cached_prompt_tokens_share"].value <= most
+    assert ("W_WARM_CACHE" in codes(row)) == (share == 1)
+
+
+SGLANG = b"""# HELP sglang:prompt_tokens_total Number of prefill tokens processed.
+sglang:prompt_tokens_total{model_name="m"} 4.0e3
+sglang:cached_tokens_total{model_name="m",cache_source="device"} 1000 1732000000000
+sglang:cached_tokens_total{model_name="m",cache_source="host"} 24.0
+sglang:cache_hit_rate{model_name="m"} 0.25
+"""
+
+
+def test_counters_are_added_up_over_their_series_and_what_is_none_is_none() -> None:
+    found = counters_in(SGLANG)
+    assert found == CacheCounters(4000.0, 1024.0)
+    assert found.since(CacheCounters(1000.0, 1000.0)) == CacheCounters(3000.0, 24.0)
+    assert found.since(found) is None
+    assert found.since(CacheCounters(5000.0, 0.0)) is None  # it restarted
+    for text in (
+        b"",
+        b"{}",
+        b"\xff\n<html>",
+        b"vllm:prefix_cache_queries_total many",
+        b"vllm:prefix_cache_hits_total 3",
+    ):
+        assert counters_in(text) is None
 
 
 def test_a_server_that_counts_no_cached_tokens_has_none(prompts: Path, servers: ExitStack) -> None:

@@ -6,36 +6,22 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asked_streams import KINDS, NEEDS_GRPC, SECRET, TOKENS, asked, asked_at, failure_of
 from certificates import certificate_of
 from fairlap.request.names import contestant_named
-from fairlap.scenarios.streams.answers import Answer, answer_in
+from fairlap.scenarios.streams.answers import answer_in
 from fairlap.scenarios.streams.clients.client import Certificates, StreamClient
-from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
+from grpc_stream_server import GrpcStreamingServer
 from stream_races import raced, row_of, without_client_floor
 from stream_server import StreamingServer
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
-
-SECRET = "plain-words-that-no-pattern-knows"
-TOKENS = 8
-
-
-def asked(
-    server: StreamingServer, options: str = "", certificates: Certificates | None = None, times: int = 1
-) -> Answer:
-    """Ask so many times over one connection, and return the last answer."""
-    named = stream_server(contestant_named(server.at(options)), chat=False, remote=False)
-    client = StreamClient(named, (certificates or Certificates()).context(), TOKENS)
-    try:
-        raw = [client.ask(named.body(Prompt(prompt="Hi"), TOKENS, "forced")) for _ in range(times)]
-        return answer_in(raw[-1], named)
-    finally:
-        client.close()
 
 
 @pytest.mark.parametrize("behaviour", [{}, {"split": True, "comments": True}, {"tokens_in_events": (1, 2, 3)}])
@@ -73,37 +59,73 @@ FAULTS = {
     "silent": ("E_STREAM_TIMEOUT", "0.3 s"),
     "stalls": ("E_STREAM_TIMEOUT", "0.3 s"),
 }
+GRPC_FAULTS = {
+    "RESOURCE_EXHAUSTED": ("E_STREAM_BUSY", "RESOURCE_EXHAUSTED"),
+    "UNAVAILABLE": ("E_STREAM_BUSY", "UNAVAILABLE"),
+    "INTERNAL": ("E_STREAM_STATUS", "so it"),
+    "NOT_FOUND": ("E_STREAM_STATUS", "NOT_FOUND"),
+    "error": ("E_STREAM_EVENT", "out of memory"),
+    "rubbish": ("E_STREAM_EVENT", ""),
+    "two megabytes": ("E_STREAM_EVENT", "1,048,576"),
+    "cut": ("E_STREAM_CUT", "after 4 messages"),
+    "gone": ("E_STREAM_CUT", "after 4 messages"),
+    "unfinished": ("E_STREAM_CUT", "4 events"),
+    "tokens for ever": ("E_STREAM_ENDLESS", ""),
+    "silent": ("E_STREAM_TIMEOUT", "0.3 s"),
+    "stalls": ("E_STREAM_TIMEOUT", "0.3 s"),
+}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_each_way_to_go_wrong_has_a_code_and_one_line(fault: str) -> None:
-    code, shown = FAULTS[fault]
-    with StreamingServer(fault=fault, usage="end") as server:
-        failure = asked(server, ":timeout=300ms").failure
-    assert failure is not None
-    assert (failure.code, failure.text.isprintable(), len(failure.text) < 330) == (code, True, True)
-    assert shown in failure.text
+def of_both(by_http: Iterable[Any], by_grpc: Iterable[Any]) -> list[Any]:
+    """Combine each kind of server with what goes wrong there."""
+    named: list[tuple[str, Any, Any]] = [("http", StreamingServer, each) for each in by_http]
+    named += [("grpc", GrpcStreamingServer, each) for each in by_grpc]
+    return [
+        pytest.param(
+            kind,
+            each,
+            id=f"{name} {each if isinstance(each, str) else each[0]}",
+            marks=[NEEDS_GRPC] if name == "grpc" else [],
+        )
+        for name, kind, each in named
+    ]
 
 
-@pytest.mark.parametrize("fault", ["429", "cut", "ten megabytes", "tokens for ever"])
-def test_the_next_request_is_answered(fault: str) -> None:
-    with StreamingServer(fault=fault, fault_every=2) as server:
+@pytest.mark.parametrize(("kind", "fault"), of_both(FAULTS.items(), GRPC_FAULTS.items()))
+def test_each_way_to_go_wrong_has_a_code_and_one_line(kind: Any, fault: tuple[str, tuple[str, str]]) -> None:
+    name, (code, shown) = fault
+    timeout = "300ms" if code == "E_STREAM_TIMEOUT" else "10s"
+    with kind(fault=name, **({"usage": "end"} if kind is StreamingServer else {})) as server:
+        answer = asked(server, f":timeout={timeout}")
+    assert failure_of(answer) == code
+    assert answer.failure is not None
+    assert shown in answer.failure.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    of_both(
+        ["429", "cut", "ten megabytes", "tokens for ever"], ["UNAVAILABLE", "cut", "two megabytes", "tokens for ever"]
+    ),
+)
+def test_the_next_request_is_answered(kind: Any, fault: str) -> None:
+    with kind(fault=fault, fault_every=2) as server:
         assert asked(server, times=2).failure is None
 
 
-def test_a_server_that_is_not_there_has_a_code() -> None:
-    with StreamingServer() as server:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_is_not_there_has_a_code(kind: Any) -> None:
+    with kind() as server:
         pass
-    failure = asked(server).failure
-    assert failure is not None
-    assert failure.code == "E_SERVER"
+    assert failure_of(asked(server)) == "E_SERVER"
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_credential_reaches_its_server_and_is_hidden_in_what_the_server_repeats(
-    monkeypatch: pytest.MonkeyPatch,
+    kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KEY_OF_SERVER", SECRET)
-    with StreamingServer(key=SECRET) as server:
+    with kind(key=SECRET) as server:
         assert asked(server, ":key_from=KEY_OF_SERVER").failure is None
         monkeypatch.setenv("KEY_OF_SERVER", f"{SECRET}-wrong")
         failure = asked(server, ":key_from=KEY_OF_SERVER").failure
@@ -119,8 +141,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificate_of(tmp_path_factory.mktemp("tls"), "IP:127.0.0.1")
 
 
-def test_a_certificate_is_verified_unless_it_is_asked_not_to(certificate: Path) -> None:
-    with StreamingServer(certificate=certificate) as server:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_certificate_is_verified_unless_it_is_asked_not_to(kind: Any, certificate: Path) -> None:
+    with kind(certificate=certificate) as server:
         refused = asked(server).failure
         assert refused is not None
         assert refused.code == "E_CERTIFICATE"
@@ -154,9 +177,9 @@ def test_a_row_says_how_certificates_were_verified(
     assert row.judged is not None
 
 
-def test_a_server_without_tls_is_a_failure_of_certificates() -> None:
+@pytest.mark.parametrize("scheme", ["https", pytest.param("grpcs", marks=NEEDS_GRPC)])
+def test_a_server_without_tls_is_a_failure_of_certificates(scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
-        address = f"https://127.0.0.1:{plain.getsockname()[1]}/v1:model=m"
 
         def answer() -> None:
             connection, _ = plain.accept()
@@ -166,13 +189,10 @@ def test_a_server_without_tls_is_a_failure_of_certificates() -> None:
 
         answering = threading.Thread(target=answer)
         answering.start()
-        named = stream_server(contestant_named(address), chat=False, remote=False)
-        client = StreamClient(named, Certificates().context(), TOKENS)
-        raw = client.ask(b"{}")
-        client.close()
+        path = "/v1" if scheme == "https" else ""
+        found = asked_at(f"{scheme}://127.0.0.1:{plain.getsockname()[1]}{path}:model=m")
         answering.join()
-    assert raw.failure is not None
-    assert raw.failure.code == "E_CERTIFICATE"
+    assert failure_of(found) == "E_CERTIFICATE"
 
 
 def answer_in_http_2(listening: socket.socket, certificate: Path, events: list[str]) -> None:

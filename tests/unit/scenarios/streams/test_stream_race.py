@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asked_streams import KINDS
 from command_line import fairlap, invoke
 from fairlap.scenarios.streams.issue import serve
 from grpc_stream_server import GrpcStreamingServer
@@ -82,15 +83,22 @@ def test_less_than_half_of_the_text_is_other_work_where_tokens_are_not_counted(
     assert [row_of(found, server).code for server in (honest, cheat)] == ["", "E_OTHER_LENGTH"]
 
 
+FAULTS = {
+    StreamingServer: ("429,500,rubbish,reset,unfinished,silent", "300ms"),
+    GrpcStreamingServer: ("UNAVAILABLE,INTERNAL,rubbish,cut,unfinished,silent", "1s"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
-    prompts: Path, servers: ExitStack
+    kind: Any, prompts: Path, servers: ExitStack
 ) -> None:
-    honest = servers.enter_context(StreamingServer())
-    faults = "429,500,rubbish,reset,unfinished,silent"
-    other = servers.enter_context(StreamingServer(fault=faults, fault_from=30, fault_every=2))
-    found = raced(prompts, other, honest, timeout="300ms", trial=0.2)
+    faults, timeout = FAULTS[kind]
+    honest = servers.enter_context(kind())
+    other = servers.enter_context(kind(fault=faults, fault_from=30, fault_every=2))
+    found = raced(prompts, other, honest, timeout=timeout, trial=0.2)
     counts = counts_of(found, other)
-    assert {*counts.failed} == {f"E_STREAM_{kind}" for kind in ("BUSY", "STATUS", "EVENT", "CUT", "TIMEOUT")}
+    assert {*counts.failed} == {f"E_STREAM_{name}" for name in ("BUSY", "STATUS", "EVENT", "CUT", "TIMEOUT")}
     assert counts.failed["E_STREAM_CUT"] > counts.failed["E_STREAM_BUSY"] > 0  # of two faults
     assert sum(counts.failed.values()) == counts.requests - counts.answered
     assert codes(row_of(found, other)) >= {"E_DROPPED_REQUESTS"}
@@ -98,7 +106,7 @@ def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
     assert found.rows[0].outcome == "finished"
 
 
-@pytest.mark.parametrize("kind", [StreamingServer, GrpcStreamingServer])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_restart_in_the_middle_of_a_load_is_counted_and_named(kind: Any, prompts: Path) -> None:
     with kind(first_ms=1.0) as first:
         port = first.port

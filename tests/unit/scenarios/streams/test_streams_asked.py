@@ -143,6 +143,13 @@ def test_a_file_of_prompts_that_is_not_there_is_refused(tmp_path: Path) -> None:
         (["--tokens", 4, "--concurrency", 2, "--rate", 5], "E_LOAD"),
         (["--tokens", 4, "--concurrency", 2, "--workers", 5], "E_LOAD"),
         (["--tokens", 1, "--per-token", "5ms"], "E_LOAD"),
+        (["--tokens", 4, "--concurrency", 2, "--overload", "40:10s"], "E_LOAD"),
+        (["--tokens", 4, "--rate", 50, "--overload", "40:10s"], "E_LOAD"),
+        (["--tokens", 4, "--rate", 5, "--overload", "40:10s", "--abort", "5%"], "E_LOAD"),
+        (["--tokens", 4, "--first-token", "1s", "--abort", "5%"], "E_LOAD"),
+        (["--tokens", 4, "--rate", 5, "--abort", "60%", "--slow-clients", "40%"], "E_LOAD"),
+        (["--tokens", 1, "--rate", 5, "--abort", "5%"], "E_LOAD"),
+        (["--tokens", 4, "--rate", 5, "--abort", "5"], "E_REQUEST"),
         (["--tokens", 4, "--rate", 5, "--p99", "5ms"], "E_LOAD"),
         (["--tokens", 4, "--rate", 5, "--threads", 2], "E_LOAD"),
         (["--tokens", 4, "--rate", 5, "--resume", "last"], "E_LOAD"),
@@ -157,6 +164,14 @@ def test_what_cannot_be_honoured_is_refused(options: list[Any], code: str, promp
     assert refusal("load", prompts, "--on", SERVER, *options).code == code
 
 
-@pytest.mark.parametrize("option", ["--tokens 4", "--rate 2", "--concurrency 2", "--per-token 5ms", "--insecure"])
+@pytest.mark.parametrize("name", ["grpc://127.0.0.1:8001:model=m", "own_client:ask"])
+def test_slow_clients_need_http(name: str, prompts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (prompts.parent / "own_client.py").write_text("def ask(prompt, tokens): ...")
+    monkeypatch.chdir(prompts.parent)
+    options = ("--tokens", 4, "--rate", 5, "--slow-clients", "5%")
+    assert refusal("load", prompts, "--on", name, *options).code == "E_LOAD"
+
+
+@pytest.mark.parametrize("option", ["--tokens 4", "--rate 2", "--per-token 5ms", "--insecure", "--overload 4:1s"])
 def test_a_load_on_models_takes_none_of_these_options(option: str) -> None:
     assert refusal("load", "mlp", "--on", "torch", "--p99", "20ms", *option.split()).code == "E_LOAD"

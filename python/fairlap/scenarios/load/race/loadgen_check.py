@@ -37,8 +37,6 @@ class LoadGenCheck:
         """
         if rate_per_s is None:
             return "no rate meets the bound"
-        if self._load.bound_s is None:
-            return "LoadGen judges whole answers, and only their first token has a bound"
         if self._materials.work.batch != 1:
             return "LoadGen asks about single items"
         if not here:
@@ -51,6 +49,7 @@ class LoadGenCheck:
         return ""
 
     def below(self, worker: WorkerProcess, rate_per_s: float) -> LoadGenResult:
+        """LoadGen judges first tokens where only they have a bound, else whole answers."""
         return self._run(worker, "server", rate_per_s=SHARE_OF_RATE * rate_per_s, bound_s=self._load.bound_s)
 
     def in_scenario(self, process: OneProcess, scenario: Scenario) -> LoadGenResult:
@@ -86,6 +85,7 @@ class LoadGenCheck:
             least_s=load.trial_s,
             rate_per_s=rate_per_s,
             bound_s=bound_s,
+            first_token_s=load.first_token_s,
             percentile=load.percentile,
             seed=self._seed,
             workers=load.workers,

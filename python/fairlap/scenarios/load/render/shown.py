@@ -12,7 +12,7 @@ from fairlap.render.text.generation import generation_under_load
 from fairlap.request.fields.load import Load
 from fairlap.results.results import Results
 from fairlap.results.row import Row
-from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, WHY_INVALID
+from fairlap.scenarios.load.loadgen_messages import BOUNDS, BY_THE_PATH, WHY_INVALID
 
 
 def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
@@ -23,6 +23,9 @@ def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
 
 _MEANINGS = {name.replace("_", " "): why for name, why in WHY_INVALID.items()}  # as rows have them
 
+
+_OF_LENGTH = {"duration", "queries", "early stopping"}
+TOO_SHORT = "it was too short to confirm the figure, which stands; a longer --trial may do"
 
 _PATH = (
     "LoadGen reaches contestants through Python, and at this rate misses the bound even where one answers at once: its "
@@ -50,20 +53,24 @@ class LoadShown(RenderSide):
         """Describe the largest rate, where its latency begins to rise, and what LoadGen reports."""
         loadgen = [] if row.loadgen is None else [f"LoadGen: {row.loadgen}"]
         if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
-            loadgen = [f"{loadgen[0]} at {quantity_text.rate(row.loadgen_rate_per_s.value)}"]
+            loadgen = [f"LoadGen at {quantity_text.rate(row.loadgen_rate_per_s.value)}: {row.loadgen}"]
         return [*filter(None, [at_largest_rate(row), traffic_line(row)]), *generation_under_load(row), *loadgen]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
         invalid = [row for row in rows if row.loadgen and row.loadgen.startswith("INVALID")]
         of_rows = [str(row.loadgen).partition(": ")[2].removesuffix(BY_THE_PATH).split(", ") for row in invalid]
         reasons = {reason for own in of_rows for reason in own}
-        meanings = [f"{name}: {why}" for name, why in _MEANINGS.items() if name in reasons]
+        meanings = [f"{why} ({name})" for name, why in _MEANINGS.items() if name in reasons]
+        too_short = f": {TOO_SHORT}" if reasons and reasons <= _OF_LENGTH else ""
         notes = (
-            [f"INVALID: LoadGen rejects the run by the rules of MLPerf ({'; '.join(meanings)})."] if meanings else []
+            [f"INVALID: LoadGen rejects the run by the rules of MLPerf, since {'; and '.join(meanings)}{too_short}."]
+            if meanings
+            else []
         )
         if any(str(row.loadgen).endswith(BY_THE_PATH) for row in invalid):
             return [*notes, _PATH]
-        beside = any(row.largest_rate_per_s and "bound" in own for row, own in zip(invalid, of_rows, strict=True))
+        bounds = {name.replace("_", " ") for name in BOUNDS}
+        beside = any(row.largest_rate_per_s and bounds & {*own} for row, own in zip(invalid, of_rows, strict=True))
         return [*notes, _BESIDE_A_RATE] if beside else notes
 
 

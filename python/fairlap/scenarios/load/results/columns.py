@@ -44,6 +44,7 @@ _COLUMNS = (
     "first_request_s",
     "knee_rate_per_s",
 )
+_MEDIAN = 0.5
 _OF_LOADGEN = ("loadgen", "loadgen_latency_ns", "loadgen_rate_per_s")
 _UNDER_LOAD = "requests came under load; the columns of load have their tokens"
 _NOT_ASKED = "it was not raced under load; `fairlap load` does"
@@ -165,11 +166,23 @@ def _loadgen_text(found: Sequence[LoadGenResult]) -> str:
     """Format ``VALID in server``, or ``INVALID in server in 1 of 6 processes: bound``."""
     invalid = [each for each in found if not each.valid]
     if not invalid:
-        return f"VALID in {found[0].scenario}"
+        return f"VALID in {found[0].scenario}{_tokens_text(found[0])}"
     reasons = dict.fromkeys(why.replace("_", " ") for each in invalid for why in each.why_invalid)
     often = "" if len(found) == 1 else f" in {len(invalid)} of {len(found)} processes"
-    text = f"INVALID in {found[0].scenario}{often}: {', '.join(reasons)}"
+    text = f"INVALID in {found[0].scenario}{often}{_tokens_text(invalid[0])}: {', '.join(reasons)}"
     return f"{text}{BY_THE_PATH}" if all(each.path_misses_bound for each in invalid) else text
+
+
+def _tokens_text(found: LoadGenResult) -> str:
+    """Name LoadGen's token metrics at the percentile, in its words: TTFT and TPOT."""
+    at = f"{100 * (found.percentile or _MEDIAN):g}"
+    parts = [
+        f"{name} p{at} {quantity_text.duration(1e9 * times_s[at])}"
+        for name, times_s in (("TTFT", found.first_token_s), ("TPOT", found.per_token_s))
+        if at in times_s
+    ]
+    parts += [] if found.tokens_per_s is None else [f"{quantity_text.number(found.tokens_per_s)} tokens/s"]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _figure(process: ProcessResult, factor: float) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -21,6 +21,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.scenarios.streams.clients.events import MOST_BYTES, EventTooLarge
+from fairlap.scenarios.streams.clients.manner import SLOW_SOCKET, USUAL, Manner
 from fairlap.scenarios.streams.protocols.contract import HttpProtocol, error_text
 from fairlap.scenarios.streams.servers import StreamServer, credential_of, shown
 
@@ -82,6 +83,7 @@ class RawAnswer:
     is_done: bool = False
     failure: Notice | None = None
     status: int = 0  # 0 before there is one
+    has_left: bool = False  # its client hung up
 
 
 def now_ns() -> int:
@@ -105,7 +107,7 @@ class Client(Protocol):
     def connect(self) -> bool:
         """Open the connection before it is timed; return whether that worked."""
 
-    def ask(self, body: bytes) -> RawAnswer:
+    def ask(self, body: bytes, manner: Manner = USUAL) -> RawAnswer:
         """Send a request and read its answer; whatever goes wrong is the answer's failure."""
 
     def close(self) -> None: ...
@@ -147,13 +149,20 @@ class StreamClient:
             **({"Authorization": f"Bearer {credential}"} if credential else {}),
         }
         self.http_version = ""
-        self._client = self._httpx.Client(
-            verify=certificates,
-            http2=address.scheme == "https" and _has_h2(),
+        self._certificates = certificates
+        self._client = self._opened()
+
+    def _opened(self, socket_options: Sequence[Any] = ()) -> Any:
+        """Return one connection, which is made when it is first asked."""
+        transport = self._httpx.HTTPTransport(
+            verify=self._certificates,
+            http2=self._origin.startswith("https") and _has_h2(),
             trust_env=False,
-            follow_redirects=False,
-            timeout=server.timeout_s,
             limits=self._httpx.Limits(max_connections=1, keepalive_expiry=None),
+            socket_options=socket_options,
+        )
+        return self._httpx.Client(
+            transport=transport, trust_env=False, follow_redirects=False, timeout=self._server.timeout_s
         )
 
     def close(self) -> None:
@@ -162,26 +171,32 @@ class StreamClient:
     def connect(self) -> bool:
         answer = RawAnswer(now_ns())
         probe = self._protocol.probe(self._path, self._server.model)
-        with self._failures_in(answer), self._stream("GET", probe, b"") as response:
+        with self._failures_in(answer), self._stream(self._client, "GET", probe, b"") as response:
             _beginning_of(response)
         return answer.failure is None
 
-    def ask(self, body: bytes) -> RawAnswer:
+    def ask(self, body: bytes, manner: Manner = USUAL) -> RawAnswer:
+        """Give a client that is slow or hangs up a connection for this request alone."""
         answer = RawAnswer(now_ns())
-        with self._failures_in(answer), self._stream("POST", self._endpoint, body) as response:
-            answer.status = response.status_code
-            self.http_version = response.http_version
-            self._require_stream(response)
-            self._read(response, answer)
+        if manner == USUAL:
+            self._ask(self._client, body, manner, answer)
+        else:
+            with self._opened(() if manner.bytes_per_s is None else SLOW_SOCKET) as own:
+                self._ask(own, body, manner, answer)
         answer.ended_ns = now_ns()
         return answer
 
-    def _stream(self, method: str, path: str, body: bytes) -> Any:
-        return self._client.stream(
-            method, self._origin + path, content=body, headers=self._headers, extensions=self._sni
-        )
+    def _ask(self, client: Any, body: bytes, manner: Manner, answer: RawAnswer) -> None:
+        with self._failures_in(answer), self._stream(client, "POST", self._endpoint, body) as response:
+            answer.status = response.status_code
+            self.http_version = response.http_version
+            self._require_stream(response)
+            self._read(response, answer, manner)
 
-    def _read(self, response: Any, answer: RawAnswer) -> None:
+    def _stream(self, client: Any, method: str, path: str, body: bytes) -> Any:
+        return client.stream(method, self._origin + path, content=body, headers=self._headers, extensions=self._sni)
+
+    def _read(self, response: Any, answer: RawAnswer, manner: Manner) -> None:
         reader, end, events = self._protocol.reader(), self._protocol.end, answer.events
         last_ns = answer.began_ns + int(1e9 * self._server.timeout_s)
         for chunk in response.iter_raw():
@@ -199,6 +214,10 @@ class StreamClient:
                 raise self._failed(
                     f"goes on after {len(events):,} events, more than it was asked for", E_STREAM_ENDLESS
                 )
+            if manner.leaves(len(events)) and not answer.is_done:
+                answer.has_left = True
+                return
+            manner.read(len(chunk))
             if arrived_ns > last_ns:
                 raise self._failed(f"did not end its answer within {self._server.timeout_s:g} s", E_STREAM_TIMEOUT)
 

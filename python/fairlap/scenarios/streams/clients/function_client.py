@@ -18,6 +18,7 @@ from fairlap.scenarios.streams.clients.client import (
     most_events,
     now_ns,
 )
+from fairlap.scenarios.streams.clients.manner import USUAL, Manner
 from fairlap.scenarios.streams.protocols.function import FunctionCall
 from fairlap.scenarios.streams.servers import StreamServer, shown
 
@@ -38,13 +39,16 @@ class FunctionClient:
 
     def close(self) -> None: ...
 
-    def ask(self, body: bytes) -> RawAnswer:
+    def ask(self, body: bytes, manner: Manner = USUAL) -> RawAnswer:
         call = msgspec.json.decode(body, type=FunctionCall)
         answer, yielded = RawAnswer(now_ns()), []
         try:
             for piece in self._function(call.prompt, call.tokens):
                 yielded.append((now_ns(), piece))
                 self._require_bounded(answer.began_ns, yielded)
+                if manner.leaves(len(yielded)):
+                    answer.has_left = True  # what it yields from is closed
+                    break
         except StreamFailed as failed:
             answer.failure = Notice(failed.code, str(failed))
         except Exception as error:

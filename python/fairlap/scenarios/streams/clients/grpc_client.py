@@ -33,6 +33,7 @@ from fairlap.scenarios.streams.clients.client import (
     stream_failed,
 )
 from fairlap.scenarios.streams.clients.events import MOST_BYTES
+from fairlap.scenarios.streams.clients.manner import USUAL, Manner
 from fairlap.scenarios.streams.servers import StreamServer, credential_of, shown
 
 _OK = 200
@@ -73,11 +74,11 @@ class GrpcStreamClient:
         self._was_connected = True
         return True
 
-    def ask(self, body: bytes) -> RawAnswer:
+    def ask(self, body: bytes, manner: Manner = USUAL) -> RawAnswer:
         answer = RawAnswer(now_ns())
         try:
             call = self._opened().unary_stream(STREAM)(body, timeout=self._server.timeout_s, metadata=self._metadata)
-            self._read(call, answer)
+            self._read(call, answer, manner)
             answer.ended_ns = now_ns()
             self._was_connected = True
         except StreamFailed as failed:
@@ -94,10 +95,14 @@ class GrpcStreamClient:
             self._channel = open_channel(self._address, self._certificates, self._server.timeout_s, MOST_BYTES)
         return self._channel
 
-    def _read(self, call: Any, answer: RawAnswer) -> None:
+    def _read(self, call: Any, answer: RawAnswer, manner: Manner) -> None:
         events, most = answer.events, self._most_events
         for data in call:
             events.append((now_ns(), data))
+            if manner.leaves(len(events)):
+                call.cancel()
+                answer.has_left, answer.status = True, _OK
+                return
             if len(events) > most:
                 call.cancel()
                 raise stream_failed(

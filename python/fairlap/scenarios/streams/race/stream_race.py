@@ -15,6 +15,7 @@ from fairlap.engine.load import random_arrivals_ns
 from fairlap.race.own_race import OwnRace, Shown
 from fairlap.race.planning.plan import Block
 from fairlap.request.fields.load import MOST_WORKERS
+from fairlap.request.fields.streams import Manners
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.streams.asked import StreamsAsked
@@ -22,15 +23,18 @@ from fairlap.scenarios.streams.clients.client_of_server import require_client
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.agreement import agreement, answers_by_prompt
 from fairlap.scenarios.streams.equal_work.examination import examine
+from fairlap.scenarios.streams.equal_work.server_counters import cache_counters
 from fairlap.scenarios.streams.floor.client_floor import requests_for_floor
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.race.mannered_load import Mannered, work_after_hang_up
 from fairlap.scenarios.streams.race.planned_load import asked_by
 from fairlap.scenarios.streams.race.started_servers import StartedServers
 from fairlap.scenarios.streams.race.turn import Turn, fill
 from fairlap.scenarios.streams.race.turn_length import TurnRequests
 from fairlap.scenarios.streams.rate_trials import search_rate
 from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor
+from fairlap.scenarios.streams.workload.overload import Step, step_of
 
 _SEARCH_CONNECTIONS = 64
 _SPARE_CONNECTIONS = 16
@@ -38,6 +42,8 @@ _TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if 
 _SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
 _REPLAYED_S = 60.0  # of a trace, or all of it
 _MOST_SEED = 2**31
+_OF_A_SEARCH = "a search offers several rates, and its energy is that of none of them"
+_OF_TWO_LOADS = "a turn has the load with and without slow clients and those that hang up"
 
 
 class StreamRace(OwnRace):
@@ -151,26 +157,57 @@ class StreamRace(OwnRace):
         if not contestant.found.answers:
             return Turn()
         with self._started.turn_of(contestant, self._asked) as meter:
+            mannered = self._mannered(contestant, block, seed) if self._asked.load.manners else None
+            before = cache_counters(contestant.server)
             served, search = self._served(contestant, block, seed)
-        taken = None if meter is None else meter.found(served, searched=search is not None)
-        is_chosen = served is not None and search is None and not self._asked.load.replays
+            after = None if before is None else cache_counters(contestant.server)
+        cached = None if before is None or after is None else after.since(before)
+        step = self._step(seed)
+        several = _OF_A_SEARCH if search is not None else _OF_TWO_LOADS if mannered is not None else ""
+        taken = None if meter is None else meter.found(served, several)
+        is_chosen = served is not None and search is None and not self._asked.load.replays and step is None
         length = self._requests.length_of(served.elapsed_s) if served is not None and is_chosen else None
-        return Turn(served, search, time.perf_counter() - began_s, resources=taken, length=length)
+        took_s = time.perf_counter() - began_s
+        return Turn(served, search, took_s, resources=taken, length=length, step=step, manners=mannered, cached=cached)
 
-    def _served(self, contestant: Contestant, block: Block, seed: int) -> tuple[Served | None, LoadFound | None]:
+    def _mannered(self, contestant: Contestant, block: Block, seed: int) -> Mannered:
+        """Offer the same load of usual clients alone, and look whether the server works on for one that hung up."""
+        alone, _ = self._served(contestant, block, seed, Manners())
+        assert alone is not None
+        works_on = work_after_hang_up(contestant, self._asked) if self._asked.load.manners.abort_share else None
+        return Mannered(alone, works_on)
+
+    def _served(
+        self, contestant: Contestant, block: Block, seed: int, manners: Manners | None = None
+    ) -> tuple[Served | None, LoadFound | None]:
+        """Clients have the ``manners`` that were asked for, unless others are given."""
         load = self._asked.load
+        manners = load.manners if manners is None else manners
         if load.replays:
             return self._replayed(contestant, block.number, seed), None
         if load.rate_per_s is not None:
-            return self._at_rate(contestant, load.rate_per_s, seed), None
+            return self._at_rate(contestant, load.rate_per_s, seed, manners), None
         if load.concurrency is not None:
-            return self._by_users(contestant, load.concurrency, seed), None
+            due_ns = np.zeros(self._requests.now)
+            return contestant.load(self._asked, due_ns, load.concurrency, seed, manners=manners), None
         return self._searched(contestant, seed)
 
-    def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> Served:
+    def _step(self, seed: int) -> Step | None:
+        """Draw the overload of a turn, which is the same for all of its block."""
+        load = self._asked.load
+        if load.overload is None or load.rate_per_s is None:
+            return None
+        return step_of(load.overload, load.rate_per_s, self._trial_s, self._asked.arrivals, seed)
+
+    def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int, manners: Manners) -> Served:
+        if (step := self._step(seed)) is not None:
+            connections = min(self._asked.load.connections or MOST_WORKERS, len(step.due_ns))
+            return contestant.load(self._asked, step.due_ns, connections, seed)
         requests = self._requests.now
         due_ns = self._asked.arrivals.due_ns(requests, rate_per_s, seed)
-        return contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
+        kept = math.ceil(manners.slow_share * requests)  # busy for long with clients that read slowly
+        connections = min(self._connections(rate_per_s, requests) + kept, MOST_WORKERS)
+        return contestant.load(self._asked, due_ns, connections, seed, manners=manners)
 
     def _replayed(self, contestant: Contestant, block: int, seed: int) -> Served:
         trace = self._asked.source.trace
@@ -178,9 +215,6 @@ class StreamRace(OwnRace):
         due_ns, numbers = trace.stretch(block, self._trial_s, self._asked.load.rate_per_s)
         connections = min(self._asked.load.connections or MOST_WORKERS, len(numbers))
         return contestant.load(self._asked, due_ns, connections, seed, numbers)
-
-    def _by_users(self, contestant: Contestant, users: int, seed: int) -> Served:
-        return contestant.load(self._asked, np.zeros(self._requests.now), users, seed)
 
     def _searched(self, contestant: Contestant, seed: int) -> tuple[Served | None, LoadFound]:
         connections = self._asked.load.connections or _SEARCH_CONNECTIONS

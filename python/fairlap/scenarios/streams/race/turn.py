@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples
@@ -13,14 +14,19 @@ from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.load.scenario import NO_RATE
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.scenarios.streams.asked import StreamsAsked
+from fairlap.scenarios.streams.beyond_capacity import overload_found
+from fairlap.scenarios.streams.clients.manner import USUAL
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.equal_tokens import E_DROPPED_REQUESTS
+from fairlap.scenarios.streams.equal_work.server_counters import CacheCounters
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.race.mannered_load import Mannered, mannered_found
 from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
 from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, ONCE, STARTED
 from fairlap.scenarios.streams.servers import StreamServer
-from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound, TurnLength
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamFigures, StreamsFound, TurnLength
+from fairlap.scenarios.streams.workload.overload import Step
 
 _METHOD = "stamped when its last token came, from when it was due or its user had thought"
 _METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
@@ -38,11 +44,33 @@ class Turn:
     elapsed_s: float = 0.0
     client_floor: ClientFloor | None = None
     length: TurnLength | None = None
+    step: Step | None = None  # of an overload
+    manners: Mannered | None = None  # where some clients were not like others
+    cached: CacheCounters | None = None  # None of a server that does not count for Prometheus
     resources: Resources | None = None  # None where it was not loaded, or fairlap did not start it
 
     @property
     def loads(self) -> list[Served]:
         return [] if self.served is None else [self.served]
+
+    def shown(self, served: Served) -> tuple[Served, Served]:
+        """Return the requests of which figures are, and those whose answers are looked at.
+
+        An overload, and clients that are not like others, have figures of their own. Who was turned away in an
+        overload was not dropped.
+        """
+        usual = np.array([each == USUAL for each in served.manners], bool)
+        if self.step is not None:
+            usual &= self.step.is_before
+        return served.only(usual), served.only(usual | served.answered)
+
+    def with_cache(self, figures: StreamFigures) -> StreamFigures:
+        """Take the server's own counters where its answers do not count cached tokens."""
+        if self.cached is None or figures.counts.cached_tokens is not None:
+            return figures
+        prompts, cached = round(self.cached.prompt_tokens), round(self.cached.cached_tokens)
+        counts = msgspec.structs.replace(figures.counts, prompt_tokens=prompts, cached_tokens=cached)
+        return msgspec.structs.replace(figures, counts=counts)
 
 
 def fill(
@@ -59,7 +87,8 @@ def fill(
     result.idle_power = taken.sensed.idle
     result.elapsed_s = turn.elapsed_s
     result.warnings = list(examined.warnings)
-    figures = None if served is None else figures_of(served, asked.load.bounds)
+    usual, counted = (None, None) if served is None else turn.shown(served)
+    figures = None if usual is None else turn.with_cache(figures_of(usual, asked.load.bounds, counted))
     why_not = examined.why_not
     result.streams = StreamsFound(
         alone_ns=1e9 * examined.alone_s if examined.answers else None,
@@ -74,13 +103,18 @@ def fill(
     if not examined.answers and why_not is not None:
         result.outcome, result.code, result.message = "failed", why_not.code, why_not.why
         return {}
-    if served is None or figures is None:
+    if served is None or usual is None or figures is None:
         result.outcome, result.code = "failed", NO_RATE
         by_budget = turn.search is not None and turn.search.limited_by == "budget"
         result.message = "the budget ended its search" if by_budget else "no rate that was tried meets the bounds"
         return {}
-    result.streams = msgspec.structs.replace(result.streams, requests=stamps_of(served))
-    times = times_of(served)
+    overload = asked.load.overload
+    beyond = None if overload is None or turn.step is None else overload_found(served, turn.step, overload)
+    result.streams = msgspec.structs.replace(result.streams, requests=stamps_of(served), overload=beyond)
+    if turn.manners is not None:
+        found = mannered_found(served, turn.manners)
+        result.streams = msgspec.structs.replace(result.streams, manners=found)
+    times = times_of(usual)
     if WHOLE_ANSWER not in times:
         result.outcome, result.code, result.message = (
             "failed",

@@ -13,7 +13,6 @@ from fairlap.scenarios.streams.started.started_server import StartedServer
 
 _PEAKS = (f"peak_{READY}", f"peak_{RUNNING}", "peak")
 _NOT_LISTED = "this system does not list the processes that another one started"
-_OF_A_SEARCH = "a search offers several rates, and its energy is that of none of them"
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,12 @@ class TurnMeter:
             self._span_ns = (begin_ns, end_ns)
         self._running_bytes = self.process.peak_bytes()
 
-    def found(self, served: Served | None, *, searched: bool) -> Resources:
-        """Of the turn that was measured."""
+    def found(self, served: Served | None, several: str) -> Resources:
+        """Return those of the turn that was measured. ``several``: why its energy is not that of the answers."""
         energy, absent = None, self.energy.absent
         answered = 0 if served is None else int(served.answered.sum())
-        if self.energy.sensors and (searched or not answered):
-            absent = _OF_A_SEARCH if searched else "no answer came"
+        if self.energy.sensors and (several or not answered):
+            absent = several or "no answer came"
         elif self.energy.sensors:
             begin_ns, end_ns = self._span_ns
             read = self.energy.read_somewhere_in(begin_ns, end_ns, end_ns - begin_ns)

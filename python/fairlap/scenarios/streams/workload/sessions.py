@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD
+from fairlap.scenarios.streams.clients.manner import USUAL, Manner
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.workload.lengths import Lengths
 from fairlap.scenarios.streams.workload.made_up_texts import RecordedTexts, digest_of, drawn_words
@@ -46,6 +47,7 @@ class Session:
     tokens: tuple[int, ...]  # of each answer
     thinks_ns: tuple[float, ...]  # before each request
     says: tuple[str, ...] = ()  # the user, after each answer but the last
+    manner: Manner = USUAL
 
 
 @dataclass(frozen=True)
