@@ -330,9 +330,9 @@ def refuse_what_is_unknown(framework: type[Framework], work: Workload, wanted: S
         raise Unsupported(why)
 
 
-def whole_option(options: Mapping[str, str], name: str, most: int, default: int = 1) -> int:
+def whole_option(options: Mapping[str, str], name: str, most: int) -> int:
     """Read an option that is a number of threads or streams, and refuse more than the race gives."""
-    text = options.get(name, str(default))
+    text = options.get(name, "1")
     if not (text.isdecimal() and 1 <= int(text) <= most):
         raise Unsupported(f"{name} must be 1 to the number of threads, {most} (got {text})")
     return int(text)
