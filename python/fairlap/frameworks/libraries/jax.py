@@ -172,9 +172,6 @@ class Jax(Framework):
         with phase("join"):
             return collectives(wanted, partial(_device, wanted.device))
 
-    def version(self) -> str:
-        return self._version
-
 
 def _configure(work: Workload, wanted: Settings) -> None:
     import jax

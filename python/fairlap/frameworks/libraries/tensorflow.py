@@ -164,9 +164,6 @@ class TensorFlow(Framework):
         with phase("join"):
             return collectives(wanted)
 
-    def version(self) -> str:
-        return self._version
-
 
 def _inferring(_work: Workload, _wanted: Settings, model: Any, _implementation: Any, _strategy: Any) -> Step:
     return model.__call__, None

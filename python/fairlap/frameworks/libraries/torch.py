@@ -242,9 +242,6 @@ class Torch(Framework):
         with phase("join"):
             return collectives(wanted)
 
-    def version(self) -> str:
-        return self._version
-
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
         from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining, in_autocast
 
