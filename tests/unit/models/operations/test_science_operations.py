@@ -204,10 +204,3 @@ def test_every_kind_of_science_is_listed_and_found_by_its_name() -> None:
     listed = [each.operation for each in listed_operations() if "science" in each.lists]
     assert {type(each) for each in listed} == {*LINEAR_ALGEBRA_KINDS, *SCIENCE_KINDS}
     assert all(isinstance(each, Science) and operation_named(each.name) == each for each in listed)
-
-
-@pytest.mark.parametrize(
-    "name", ["qr-m3-n4", "svd-m0-n0", "spmv-n4-z5", "random-normal-n10", "fft-n8-b0", "eigh-n0", "sort-r1-n0"]
-)
-def test_what_has_no_possible_sizes_is_not_an_operation(name: str) -> None:
-    assert operation_named(name) is None
