@@ -127,7 +127,7 @@ class Jax(Framework):
             return _trained(work, wanted, model, tree, leaves, canonical, phase)
         if work.spec.continuation:
             return _generating(work, wanted, model, tree, leaves, canonical, phase)
-        called = _differentiated if work.mode == "grad" else _inferring
+        called = {"grad": _differentiated}.get(work.mode, _inferring)
         function, arguments, answers = called(work, model, tree, leaves, canonical)
         slots = SlotViews(work)
         step, compiled = _compiled(function, (*arguments, inputs), wanted, phase)
