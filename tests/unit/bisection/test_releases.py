@@ -27,10 +27,10 @@ from fairlap.bisection.points.releases import releases_between, releases_named
 from fairlap.bisection.races import Raced
 from fairlap.errors import FairlapError
 from fairlap.frameworks.registry import framework_named
-from fairlap.judgement.judgement import SpeedupInterval, decided
 from fairlap.launch.environments import Environment, InstallFailed
 from fairlap.launch.runners import requirements_of
 from fairlap.machine.files.user_folders import work_cache
+from raced_commits import raced_at
 from wheels import write_releases, write_wheel
 
 VERSIONS = ["1.0", "1.1", "1.2", "1.9", "1.10rc1", "1.10", "2.0.dev20260101", "2.0", "2.1", "2.2+cpu"]
@@ -62,12 +62,7 @@ class Races:
         slow = VERSIONS.index(SLOW_FROM)
         level = 0.26 * (int(VERSIONS.index(last) >= slow) - int(VERSIONS.index(first) >= slow))
         logs = level + self.random.normal(0, 0.01, blocks or 8)
-        interval = SpeedupInterval(float(np.exp(-level - 0.02)), float(np.exp(-level + 0.02)), 0.05)
-        found = decided(
-            "undecided", "not_proven_faster", "raced", speedup=float(np.exp(-level)), interval=interval,
-            blocks=logs.size, ended_undecided=True, seconds=1.0,
-        )  # fmt: skip
-        return Raced(tuple(logs.tolist()), found)
+        return raced_at(level, logs)
 
     @contextmanager
     def environment_with(self, requirements: tuple[str, ...], *_: object) -> Iterator[Environment]:
