@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from fairlap.bisection.bisection import Bisection, ChangedPackage
 from fairlap.bisection.contestants import contestant_of, fields_between
 from fairlap.bisection.next_commands import commands_across
 from fairlap.bisection.points import installed
+from fairlap.bisection.points import releases as points
 from fairlap.bisection.points.history import History
 from fairlap.bisection.points.releases import releases_between, releases_named
 from fairlap.bisection.races import Raced
@@ -81,14 +84,24 @@ class Races:
         yield Environment("key", folder, requirements, "now")
 
 
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("releases") / "wheels"
+    write_releases(folder, VERSIONS, slow_from=SLOW_FROM, steps=10)
+    return folder
+
+
+_listed_once = cache(points.versions_of)  # by pip, of the same wheels in most tests: it takes a second each time
+
+
 @pytest.fixture
-def races(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Races:
+def races(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wheels: Path) -> Races:
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    write_releases(tmp_path / "wheels", VERSIONS, slow_from=SLOW_FROM, steps=10)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setattr(points, "versions_of", _listed_once)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     found = Races(tmp_path / "envs")
@@ -130,8 +143,9 @@ def test_pre_releases_of_an_index_count_where_an_end_is_one(races: Races) -> Non
 
 
 def test_wheels_race_by_their_content_and_another_build_of_a_wheel_is_another_search(
-    races: Races, tmp_path: Path
+    races: Races, tmp_path: Path, wheels: Path
 ) -> None:
+    shutil.copytree(wheels, tmp_path / "wheels")
     found = bisected(releases="../wheels", bad="2.2+cpu")
     assert (found.outcome, found.commits) == ("found", len(VERSIONS) - 1)
     wheel = tmp_path / "wheels/hotpkg-1.0-py3-none-any.whl"
@@ -147,8 +161,8 @@ def history(request: BisectRequest) -> History:
     return releases_between(request, releases_named(request.releases), lambda _: None)
 
 
-def test_wheels_that_a_shell_listed_are_those_of_the_pattern(races: Races, tmp_path: Path) -> None:
-    files = sorted((tmp_path / "wheels").glob("hotpkg-1.*.whl"))
+def test_wheels_that_a_shell_listed_are_those_of_the_pattern(races: Races, wheels: Path) -> None:
+    files = sorted(wheels.glob("hotpkg-1.*.whl"))
     found = bisected(*files[1:], releases=files[0], bad="1.10")
     assert (found.outcome, found.commits) == ("found", 5)
 
@@ -204,8 +218,8 @@ def test_a_folder_that_hides_the_releases_is_refused(races: Races, tmp_path: Pat
     assert not races.between
 
 
-def test_the_function_has_the_arguments_of_the_command_and_a_typed_result(races: Races, tmp_path: Path) -> None:
-    found = fairlap.bisect("1.0", "2.1", call="hotpkg:fn", releases=tmp_path / "wheels", sure="95%", races=30)
+def test_the_function_has_the_arguments_of_the_command_and_a_typed_result(races: Races, wheels: Path) -> None:
+    found = fairlap.bisect("1.0", "2.1", call="hotpkg:fn", releases=wheels, sure="95%", races=30)
     assert isinstance(found, fairlap.Bisection)
     assert found.commit is not None
     assert (found.commit.version, found.sure) == (SLOW_FROM, 0.95)
