@@ -11,8 +11,8 @@ from math import prod
 from fairlap.bench_models.convnet.spec import STRIDES, layers
 from fairlap.errors import InvalidRequest
 from fairlap.models.spec import LEARNS, Constant, Spec, Tensor
+from fairlap.request.fields.data.training_data import ItemSizes
 from fairlap.request.fields.training import Sgd, Training
-from fairlap.request.fields.training_data import ItemSizes
 
 IMPLEMENTED_IN = "fairlap.bench_models.convnet"
 IMAGE = 8

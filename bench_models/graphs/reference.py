@@ -14,7 +14,7 @@ from fairlap.models.checks.differentiation import Traced, plain
 from fairlap.models.onnx_import.build import ImportedModel
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 from fairlap.models.onnx_import.training import in_training
-from fairlap.models.sources.imported import of_file
+from fairlap.models.sources.onnx_graphs.imported_reference import of_file
 
 Statistics = dict[str, Any]
 _Forward = Callable[[Arrays, Arrays], Mapping[str, Any]]

@@ -10,17 +10,8 @@ import numpy.typing as npt
 from fairlap.bench_models.science_operations.residuals import Answered, measured, sparse_matrix, summed_by_segment
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import OutputError
-from fairlap.models.operations.science import (
-    Cholesky,
-    Eigh,
-    Fourier,
-    LinearSolve,
-    Science,
-    SegmentSum,
-    Sort,
-    SparseProduct,
-    Svd,
-)
+from fairlap.models.operations.linear_algebra import Cholesky, Eigh, LinearSolve, Svd
+from fairlap.models.operations.science import Fourier, Science, SegmentSum, Sort, SparseProduct
 
 Array = npt.NDArray[Any]
 

@@ -16,22 +16,18 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.science_operations.distributions import distances
 from fairlap.models.arrays import Arrays
+from fairlap.models.operations.linear_algebra import Cholesky, Eigh, LinearSolve, Qr, Svd
 from fairlap.models.operations.science import (
-    Cholesky,
-    Eigh,
     Fft,
     Fft2,
     Fft3,
     Fourier,
-    LinearSolve,
-    Qr,
     RandomNormal,
     RandomUniform,
     Science,
     SegmentSum,
     Sort,
     SparseProduct,
-    Svd,
 )
 
 Array = npt.NDArray[Any]

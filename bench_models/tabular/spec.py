@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from fairlap.errors import InvalidRequest
 from fairlap.models.spec import LEARNS, Constant, Normal, Spec, Tensor, Uniform, Weight
+from fairlap.request.fields.data.training_data import ItemSizes
 from fairlap.request.fields.training import Sgd, Training
-from fairlap.request.fields.training_data import ItemSizes
 
 HIDDEN = (64, 64)
 LAYERS = ("first", "second", "third")

@@ -11,7 +11,7 @@ import fairlap
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
-from fairlap.request.fields.other_inputs import OtherInputs, batches_and_others
+from fairlap.request.fields.sizes.other_inputs import OtherInputs, batches_and_others
 from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work

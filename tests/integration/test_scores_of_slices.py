@@ -13,7 +13,7 @@ from command_line import error_code, here
 from fairlap.data.corruptions.corruption import corrupted_items
 from fairlap.errors import FairlapError
 from fairlap.models.slices.corruptible import CorruptibleInput
-from fairlap.request.fields.corruption import corruptions_in
+from fairlap.request.fields.data.corruption import corruptions_in
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")

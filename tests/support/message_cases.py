@@ -94,20 +94,13 @@ def noticed(notices: Any) -> Made:
     return notice.code, notice.text
 
 
+def turned(found: tuple[str, str]) -> Made:
+    text, code = found
+    return code, text
+
+
 def failure(failed: Failed) -> Made:
     return failed.code, failed.message
-
-
-@case("E_BUSY_MACHINE")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    text, code = StolenTime({"torch": 1.3, "jax": 1.0}, least=1.0, blocks=8).refusal(threads=2)
-    return code, text
-
-
-@case("E_GPU_THROTTLED")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    text, code = StolenTime(device_slowed=(0.0, 0.31), blocks=2).refusal_on_device()
-    return code, text
 
 
 @case("E_ROTATION")
@@ -117,37 +110,16 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     return raised(require_cold, StreamRequest("device_span", "auto", rotation, False, True), StreamHandle(0, 0, ""))
 
 
-@case("W_THROTTLED_BLOCKS")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return noticed(left_out(3, 0, ""))
-
-
-@case("W_UNLIKE_GATES")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return noticed(left_out(0, 3, "a behind stream_wait, b without a gate"))
-
-
 @case("W_GPU_MEMORY")
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     [notice] = full_memory([DeviceState(), DeviceState(used_bytes=79 * 2**30, total_bytes=80 * 2**30)])
     return notice.code, notice.text
 
 
-@case("E_THROTTLED")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    text, code = StolenTime({"torch": 1.3}, throttled_blocks=8, blocks=8).refusal(threads=2)
-    return code, text
-
-
 @case("E_CACHE")
 def _(folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     (folder / "file").touch()
     return raised(make_cache_folder, folder / "file" / "cache")
-
-
-@case("E_COLLECTIVES")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return raised(chart_of, SimpleNamespace(rows=()), None, alone=False)
 
 
 @case("E_FAIRLAP")
@@ -157,11 +129,6 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     for name in ("chart_tables", "charts_of", "main_chart_of", "main_charts_by_batch"):
         patch.setattr(static, name, lambda *_: None)
     return raised(main_chart, SimpleNamespace(works=list), png=False)
-
-
-@case("E_DEFERRED_WORK")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return raised(require_done, Reading(deferred="Future"), 0.1, "a call", "cpu")
 
 
 @case("E_DEVICE")
@@ -203,36 +170,11 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     return raised(answers.require_right_on, materials, {}, "inputs", [wrong], {}, "a call (changed inputs)")
 
 
-@case("E_WEIGHTS")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return raised(answers.require_weights, SimpleNamespace(weights_hash="0" * 64), "f" * 64)
-
-
 @case("E_TESTS")
 def _(folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     found = why_tests_failed(folder, "exit 3", ())
     assert found is not None
     return found.code, found.message
-
-
-@case("E_THREADS")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return raised(answers.require_settings, {"threads": "4"}, 1, "fp32")
-
-
-@case("E_PRECISION")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return raised(answers.require_settings, {"precision": "bf16"}, 1, "fp32")
-
-
-@case("E_HOST")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return failure(lost.after_trouble(_ranks("other", "Connection refused", 255), "launch"))
-
-
-@case("E_RANK")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return failure(lost.after_trouble(_ranks("", "its last words", -9), "launch"))
 
 
 def _ranks(host: str, printed: str, status: int) -> Any:
@@ -288,11 +230,6 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _(folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     plan: Any = SimpleNamespace(contestants=Contestants(f"{folder}/worker"), sandbox=True, works=())
     return raised(require_sandboxable, plan)
-
-
-@case("E_SOURCE_CHANGED")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return raised(_require_unchanged, Source("m.onnx", "/m.onnx", files=(("/m.onnx", "0" * 64),)), {})
 
 
 @case("E_SPEED_TEST")
@@ -362,21 +299,6 @@ def _process() -> Any:
     return SimpleNamespace(result=result, bench=bench, worker=None)
 
 
-@case("W_MORE_THREADS")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return _of_timed_calls(cores_wanted=3.4)
-
-
-@case("W_LITTLE_CPU_TIME")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return _of_timed_calls(uses_too_little=True)
-
-
-@case("W_OTHER_PROCESSES")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return _of_timed_calls(in_others_s=2.3)
-
-
 def _of_timed_calls(*, cores_wanted: float = 0.0, in_others_s: float = 0.0, uses_too_little: bool = False) -> Made:
     timed: Any = SimpleNamespace(
         _plan=PLAN,
@@ -391,12 +313,6 @@ def _of_timed_calls(*, cores_wanted: float = 0.0, in_others_s: float = 0.0, uses
     )
     timed._work_in_others = lambda: TimedWork._work_in_others(timed)
     return noticed(TimedWork._notices(timed))
-
-
-@case("W_ONE_RANKED")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    text, code = why_not_compared(judged=1, blocks=6)
-    return code, text
 
 
 @case("W_MIXED_DIVISIONS")
@@ -419,11 +335,6 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     patch.setattr(examination, "races_running", lambda: ["process 77"])
     [found] = examination.check_races(SimpleNamespace(root=THIS_MACHINE))  # type: ignore[arg-type]
     return found.code, found.found
-
-
-@case("W_LOOSE_CHECK")
-def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return noticed(loose({"out": Tolerance(0.9, 0.5, 0.5)}))
 
 
 @case("W_NOT_DIVIDED")
@@ -467,3 +378,27 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     _, error = recorder.Recorder.send(SimpleNamespace(_sender=sender), "20260101-000000-abc")  # type: ignore[arg-type]
     assert error is not None
     return error[1], error[0]
+
+
+CASES |= {
+    "W_THROTTLED_BLOCKS": lambda *_: noticed(left_out(3, 0, "")),
+    "W_UNLIKE_GATES": lambda *_: noticed(left_out(0, 3, "a behind stream_wait, b without a gate")),
+    "E_COLLECTIVES": lambda *_: raised(chart_of, SimpleNamespace(rows=()), None, alone=False),
+    "E_DEFERRED_WORK": lambda *_: raised(require_done, Reading(deferred="Future"), 0.1, "a call", "cpu"),
+    "E_WEIGHTS": lambda *_: raised(answers.require_weights, SimpleNamespace(weights_hash="0" * 64), "f" * 64),
+    "E_THREADS": lambda *_: raised(answers.require_settings, {"threads": "4"}, 1, "fp32"),
+    "E_PRECISION": lambda *_: raised(answers.require_settings, {"precision": "bf16"}, 1, "fp32"),
+    "E_HOST": lambda *_: failure(lost.after_trouble(_ranks("other", "Connection refused", 255), "launch")),
+    "E_RANK": lambda *_: failure(lost.after_trouble(_ranks("", "its last words", -9), "launch")),
+    "E_SOURCE_CHANGED": lambda *_: raised(
+        _require_unchanged, Source("m.onnx", "/m.onnx", files=(("/m.onnx", "0" * 64),)), {}
+    ),
+    "W_MORE_THREADS": lambda *_: _of_timed_calls(cores_wanted=3.4),
+    "W_LITTLE_CPU_TIME": lambda *_: _of_timed_calls(uses_too_little=True),
+    "W_OTHER_PROCESSES": lambda *_: _of_timed_calls(in_others_s=2.3),
+    "W_LOOSE_CHECK": lambda *_: noticed(loose({"out": Tolerance(0.9, 0.5, 0.5)})),
+    "E_BUSY_MACHINE": lambda *_: turned(StolenTime({"torch": 1.3, "jax": 1.0}, least=1.0, blocks=8).refusal(threads=2)),
+    "E_GPU_THROTTLED": lambda *_: turned(StolenTime(device_slowed=(0.0, 0.31), blocks=2).refusal_on_device()),
+    "E_THROTTLED": lambda *_: turned(StolenTime({"torch": 1.3}, throttled_blocks=8, blocks=8).refusal(threads=2)),
+    "W_ONE_RANKED": lambda *_: turned(why_not_compared(judged=1, blocks=6)),
+}

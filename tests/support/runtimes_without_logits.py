@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fairlap.frameworks import llama_cpp
 from fairlap.frameworks.contract import Contestant, Phase, Settings
 from fairlap.frameworks.contract_parts.generation import Generation, answer_calls
+from fairlap.frameworks.runtimes import llama_cpp
 from fairlap.models.workload import Workload
 from installed_package import install_frameworks
 from spoilt_generation import Spoilt

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairlap.frameworks.contract import Contestant, Phase, Settings
-from fairlap.frameworks.torch import Torch
+from fairlap.frameworks.libraries.torch import Torch
 from fairlap.models.workload import Workload
 from installed_package import install_frameworks
 

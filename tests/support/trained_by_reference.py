@@ -16,8 +16,8 @@ from fairlap.models.training.reference import Batch, State, steps_of
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
+from fairlap.request.fields.data.training_data import TrainingData
 from fairlap.request.fields.training import Sgd, Training
-from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race import learning as learning_module
 from fairlap.scenarios.learning.race.learning import Learner

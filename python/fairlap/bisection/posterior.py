@@ -34,7 +34,6 @@ class Posterior:
 
     at_step: Floats
     step: float  # how much the level changes there, as a log ratio
-    changes_twice: float  # the probability
 
     @property
     def reached(self) -> Floats:
@@ -67,9 +66,7 @@ def posterior_of(levels: Levels, last: int, floor: float = TREE_FLOOR) -> Poster
         + (above * np.abs(sums.mean_between - sums.mean_good[:, None])).sum()
     ) / by_cell.sum()
     at_step = (by_cell / widths)[np.searchsorted(raced, np.arange(1, last + 1))]
-    return Posterior(
-        at_step / at_step.sum(), max(float(step), _LEAST_SHARE * ends_apart), float(of_twice.sum() / by_cell.sum())
-    )
+    return Posterior(at_step / at_step.sum(), max(float(step), _LEAST_SHARE * ends_apart))
 
 
 class _Sums:

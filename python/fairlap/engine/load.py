@@ -175,7 +175,6 @@ def run_load(
     warm_up: bool = True,
     spin_ns: float = SPIN_NS,
     clock: str = "auto",
-    pause_gc: bool = True,
 ) -> LoadResult:
     """Issue request after request when it is due, ``arrivals_ns`` after the start, and serve them in this order.
 
@@ -209,7 +208,6 @@ def run_load(
     flags[_numbers("kept", kept, MOST_REQUESTS, most=due_ns.size)] = 1
     if keep is not None and not callable(keep):
         raise InvalidRequest(f"keep must be callable, not {shown(keep)}")
-    pause_gc = truth("pause_gc", pause_gc)
     bound_ns, missed_at, met_at = _limits(decision)
     asked.flags.writeable = False  # a worker's batch_call gets a slice of it
     try:
@@ -234,11 +232,11 @@ def run_load(
             give_up_ns=positive_number("give_up_ns", give_up_ns),
             spin_ns=_not_negative("spin_ns", spin_ns),
             warm_up=truth("warm_up", warm_up),
-            pause_collector=pause_gc,
+            pause_collector=True,
         )
     except MemoryError:
         raise NotAvailable(NOT_ENOUGH_MEMORY) from None
-    return _result(record, due_ns, columns, collector_paused=pause_gc and not record.collector_came_back)
+    return _result(record, due_ns, columns, collector_paused=not record.collector_came_back)
 
 
 def _arrivals(arrivals_ns: ArrayLike) -> NDArray[np.float64]:

@@ -223,6 +223,8 @@ class Framework(SeveralWorks, ABC):
     has_own_model: ClassVar[bool] = False  # a server, which is not given the model that is raced
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
+    _version: str
+
     @classmethod
     def packages_for(cls, device: str, precisions: Iterable[Precision] = ()) -> tuple[str, ...]:
         """List what pip installs for this device, such as "cuda:1", and for these precisions."""
@@ -298,9 +300,9 @@ class Framework(SeveralWorks, ABC):
         first = [each[:1] for each in (cls.packages, *cls.packages_on.values())]
         return installed_bytes(name for names in first for name in names)
 
-    @abstractmethod
     def version(self) -> str:
-        """After ``prepare``: the version that the imported framework reports."""
+        """After ``prepare``, which sets it: the version that the imported framework reports."""
+        return self._version
 
 
 def device_number(device: str) -> int:
@@ -330,9 +332,9 @@ def refuse_what_is_unknown(framework: type[Framework], work: Workload, wanted: S
         raise Unsupported(why)
 
 
-def whole_option(options: Mapping[str, str], name: str, most: int, default: int = 1) -> int:
+def whole_option(options: Mapping[str, str], name: str, most: int) -> int:
     """Read an option that is a number of threads or streams, and refuse more than the race gives."""
-    text = options.get(name, str(default))
+    text = options.get(name, "1")
     if not (text.isdecimal() and 1 <= int(text) <= most):
         raise Unsupported(f"{name} must be 1 to the number of threads, {most} (got {text})")
     return int(text)

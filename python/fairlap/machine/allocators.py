@@ -9,7 +9,6 @@ import ctypes
 import os
 import platform
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from threading import Thread
 
@@ -31,10 +30,9 @@ def library_folders() -> list[Path]:
     return [*named, Path(sys.prefix) / "lib", Path("/usr/local/lib"), *map(Path, system)]
 
 
-def allocator_file(name: str, folders: Iterable[Path] | None = None) -> Path | None:
+def allocator_file(name: str) -> Path | None:
     """Find the library of this allocator, or None where it is not installed."""
-    places = library_folders() if folders is None else list(folders)
-    files = (folder / file for file in LIBRARIES[name] for folder in places)
+    files = (folder / file for file in LIBRARIES[name] for folder in library_folders())
     return next((file.resolve() for file in files if file.is_file()), None)
 
 

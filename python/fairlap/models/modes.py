@@ -1,4 +1,7 @@
-"""What the modes of a call ask of a model. A room asks these facts, and never which mode it is."""
+"""What the modes of a call ask of a model, and who runs and proves them: all that is said of a mode is here.
+
+A room asks these facts, and never which mode it is.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from fairlap.request.work import Mode
 
 @dataclass(frozen=True)
 class ModeFacts:
+    proof: str  # the module and class, a ModeSide, that proves answers right
+    # Of the frameworks that infer, differentiate and train: those that call the code of a model for this mode too.
+    in_frameworks: tuple[str, ...] = ()
     # A gradient has the products of an inference, those of the slopes by activations, and those by weights.
     inferences: int = 1
     # It needs at least another inference's worth: that of the loss by the weights.
@@ -27,13 +33,42 @@ DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian", "th
 
 AGENTS: tuple[Mode, ...] = ("ppo",)
 
+_CALLS, _SCENARIOS = "fairlap.scenarios.calls.race", "fairlap.scenarios"
+_INFERENCE = f"{_CALLS}.inference:Inference"
+_ARRAY_LIBRARIES = ("torch", "jax")
+
 MODES: Mapping[Mode, ModeFacts] = {
-    "infer": ModeFacts(),
-    "grad": ModeFacts(inferences=3, fewest_inferences=2, is_fed=False, gives_outputs=False, first_answer="gradient"),
-    "train": ModeFacts(inferences=3, fewest_inferences=2, batches_have_labels=True, gives_outputs=False, trains=True),
-    "solve": ModeFacts(is_fed=False),
-    "solve-grad": ModeFacts(is_fed=False, first_answer="gradient"),
-    "simulate": ModeFacts(is_fed=False),
-    **dict.fromkeys(AGENTS, ModeFacts(is_fed=False, acts=True)),
-    **dict.fromkeys(DERIVATIVES, ModeFacts(is_fed=False, differentiates=True)),
+    "infer": ModeFacts(_INFERENCE),
+    "grad": ModeFacts(
+        f"{_CALLS}.gradients:Gradients",
+        inferences=3,
+        fewest_inferences=2,
+        is_fed=False,
+        gives_outputs=False,
+        first_answer="gradient",
+    ),
+    "train": ModeFacts(
+        f"{_CALLS}.steps:Steps",
+        inferences=3,
+        fewest_inferences=2,
+        batches_have_labels=True,
+        gives_outputs=False,
+        trains=True,
+    ),
+    "solve": ModeFacts(f"{_SCENARIOS}.solving.race.solutions:Solutions", is_fed=False),
+    "solve-grad": ModeFacts(
+        f"{_SCENARIOS}.solving.race.gradients_through:GradientsThrough", is_fed=False, first_answer="gradient"
+    ),
+    "simulate": ModeFacts(f"{_SCENARIOS}.simulating.race.trajectories:Trajectories", _ARRAY_LIBRARIES, is_fed=False),
+    **dict.fromkeys(
+        AGENTS, ModeFacts(f"{_SCENARIOS}.agents.race.updates:Updates", _ARRAY_LIBRARIES, is_fed=False, acts=True)
+    ),
+    **dict.fromkeys(
+        DERIVATIVES, ModeFacts(_INFERENCE, (*_ARRAY_LIBRARIES, "tensorflow"), is_fed=False, differentiates=True)
+    ),
 }
+
+
+def modes_in(framework: str) -> tuple[Mode, ...]:
+    """Find the further modes for which this framework calls the code of a model."""
+    return tuple(mode for mode, facts in MODES.items() if framework in facts.in_frameworks)

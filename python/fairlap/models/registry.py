@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
 from fairlap.plugins import places_in_packages
+from fairlap.request.fields.data.training_data import ItemSizes
 from fairlap.request.fields.source import is_callable_name, why_no_callable
-from fairlap.request.fields.training_data import ItemSizes
 
 if TYPE_CHECKING:
     from fairlap.models.operations.operation import Operation

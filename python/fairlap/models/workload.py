@@ -11,7 +11,7 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.registry import implementation_for, reference_at, why_not_at
 from fairlap.models.spec import Spec
-from fairlap.request.fields.padding import PaddedSize
+from fairlap.request.fields.sizes.padding import PaddedSize
 from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode, Precision
 

@@ -24,7 +24,6 @@ class PullRequest:
     repository: str  # that it is to be merged into, OWNER/NAME
     number: int
     base_commit: str = ""
-    change_commit: str = ""
     from_fork: bool = False
 
 
@@ -94,7 +93,7 @@ def _pull_request(event: dict[str, Any], repository: str, number: int | None) ->
     found = number if number is not None else described.get("number", event.get("number"))
     if not into or not isinstance(found, int):
         return None
-    return PullRequest(into, found, _text(base, "sha"), _text(change, "sha"), from_fork=_name(change) != into)
+    return PullRequest(into, found, _text(base, "sha"), from_fork=_name(change) != into)
 
 
 def _part(described: dict[str, Any], key: str) -> dict[str, Any]:

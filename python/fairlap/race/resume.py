@@ -21,8 +21,8 @@ from fairlap.race.planning.plan_modules import modules_of, with_modules_then
 from fairlap.race.run import Run
 from fairlap.race.scenario_side import race_sides
 from fairlap.race.stopping import ended_by_rule
+from fairlap.request.fields.data.table_column import file_and_column
 from fairlap.request.fields.source import Source, path_parts, with_paths
-from fairlap.request.fields.table_column import file_and_column
 from fairlap.request.work import StartWeights
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 

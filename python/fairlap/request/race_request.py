@@ -19,7 +19,7 @@ from fairlap.request.commands import Commands
 from fairlap.request.fields.load import LoadRequest
 from fairlap.request.fields.scale import Scaling
 from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
-from fairlap.request.toml_file import read_toml
+from fairlap.request.toml_file import converted, parsed_toml
 from fairlap.request.units import LargestSlowdown, Seconds, Share
 from fairlap.request.work import Conditions, FreshBlocks, Mode, Precision
 
@@ -358,7 +358,12 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read_request(path: Path) -> RaceRequest:
-    request = read_toml(path, RaceRequest, "the request file")
+    return request_from(path, parsed_toml(path, "the request file"))
+
+
+def request_from(path: Path, values: dict[str, Any]) -> RaceRequest:
+    """Take what was parsed from this file."""
+    request = converted(path, values, RaceRequest)
     for key, given in (("models", request.models), ("contestants", request.contestants)):
         if not given and not request.commands:
             raise InvalidRequest(f"{path}: {key} is missing", code="E_TOML")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -174,8 +174,11 @@ def shard_in(text: str) -> Shard:
 
 
 def read_suite(path: Path) -> Suite:
-    """Read the file; each race gets what it leaves out from the top of the file."""
-    values = parsed_toml(path, "the suite")
+    return suite_from(path, parsed_toml(path, "the suite"))
+
+
+def suite_from(path: Path, values: dict[str, Any]) -> Suite:
+    """Take what was parsed from this file; each race gets what it leaves out from the top of the file."""
     file = converted(path, values, SuiteFile)
     if given := next((name for name in _OF_ONE_RACE if getattr(file, name)), ""):
         raise InvalidRequest(f"{path}: {given} is for a single race; write it below its [[race]]", code=E_SUITE)

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.request.fields.data.stages import Stages
+from fairlap.request.fields.data.training_data import ItemSizes, TrainingData
 from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.request.fields.load import Load
-from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.fields.source import Source
-from fairlap.request.fields.stages import Stages
 from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.fields.training import Training
-from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
 Mode = Literal[
     "infer",

@@ -12,8 +12,8 @@ from fairlap.models.operations.listed import is_pattern
 from fairlap.models.sources.registry import kind_of
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_from_request import plan_of
-from fairlap.request.race_request import RaceOptions, RaceRequest, read_request
-from fairlap.request.suite import Selection, read_suite
+from fairlap.request.race_request import RaceOptions, RaceRequest, request_from
+from fairlap.request.suite import Selection, suite_from
 from fairlap.request.toml_file import parsed_toml
 
 CODE = "E_SWEEP"
@@ -45,9 +45,10 @@ def plans_of(files: Sequence[Path], notify: Callable[[str], None], *, trust: boo
 
 def _requests_in(file: Path, notify: Callable[[str], None]) -> Mapping[str, RaceRequest]:
     """Read one request, or the races of a suite between contestants."""
-    if "race" not in parsed_toml(file, "the request file"):
-        return {file.stem: read_request(file)}
-    suite, everything = read_suite(file), Selection()
+    values = parsed_toml(file, "the request file")
+    if "race" not in values:
+        return {file.stem: request_from(file, values)}
+    suite, everything = suite_from(file, values), Selection()
     for left in suite.left_out(everything, "contestants"):
         notify(
             f"{file.stem}/{left.name} is left out: `fairlap suite run` races between two sides, and a sweep does not"

@@ -34,7 +34,7 @@ class GateLimits:
 
 @dataclass(frozen=True, eq=False)
 class GateOutcome:
-    """Which blocks stay, how many each reading dropped, and readings that were missing altogether.
+    """Which blocks stay, and how many each reading dropped.
 
     `excess` is, for every block, its worst reading divided by the limit; blocks that are kept have at most 1.
     """
@@ -42,7 +42,6 @@ class GateOutcome:
     kept: Flags
     excess: Floats
     dropped_by: Mapping[str, int]
-    not_read: tuple[str, ...]
     warnings: tuple[StatisticalWarning, ...]
 
     @property
@@ -62,11 +61,9 @@ def noise_gate(readings: Mapping[str, Floats], limits: GateLimits | None = None)
         raise UnequalBlocks(f"readings cover different numbers of blocks: {blocks}")
     excess = np.zeros(next(iter(blocks.values())))
     dropped_by: dict[str, int] = {}
-    not_read: list[str] = [name for name in sorted(known) if name not in readings]
     for name, values in readings.items():
         by_rank = _sorted_inside_blocks(np.asarray(values, dtype=np.float64))
         if np.isnan(by_rank).all():
-            not_read.append(name)
             continue
         own = _excess(by_rank, name, limits)
         dropped_by[name] = int((own > 1).sum())
@@ -74,7 +71,7 @@ def noise_gate(readings: Mapping[str, Floats], limits: GateLimits | None = None)
     kept = excess <= 1
     dropped = int((~kept).sum())
     warnings = (ManyBlocksDropped(dropped, kept.size),) if dropped > limits.worrying_share * kept.size else ()
-    return GateOutcome(kept, excess, dropped_by, tuple(not_read), warnings)
+    return GateOutcome(kept, excess, dropped_by, warnings)
 
 
 def _excess(by_rank: Floats, name: str, limits: GateLimits) -> Floats:

@@ -17,7 +17,7 @@ from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
-from fairlap.request.fields.padding import OPTIONS, PaddedSize, Shapes, goes_to_one_size
+from fairlap.request.fields.sizes.padding import OPTIONS, PaddedSize, Shapes, goes_to_one_size
 
 IN_FORCE = "padded"
 

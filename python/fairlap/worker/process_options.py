@@ -17,7 +17,7 @@ from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.machine import allocators
 from fairlap.machine.hardware.processor import cores_by_node
 from fairlap.machine.root import THIS_MACHINE, Root
-from fairlap.request.fields import padding
+from fairlap.request.fields.sizes import padding
 from fairlap.request.fields.source import CHECKOUT_VARIABLE
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.slowdown import slowdown_in

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import msgspec
 
 from fairlap.meters.memory import Memory
-from fairlap.request.fields.padding import PaddedSize
+from fairlap.request.fields.data.training_data import ItemSizes
 from fairlap.request.fields.scale import Rank, Scale
+from fairlap.request.fields.sizes.padding import PaddedSize
 from fairlap.request.fields.training import Training
-from fairlap.request.fields.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.agents.agent_messages import AgentTrained, TrainAgent
 from fairlap.scenarios.asking import Ask, Prepared

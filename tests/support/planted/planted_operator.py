@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.frameworks.contract import Contestant, Phase, Settings
-from fairlap.frameworks.torch import Torch
+from fairlap.frameworks.libraries.torch import Torch
 from fairlap.models.workload import Workload
 
 

@@ -18,12 +18,13 @@ from fairlap.bisection.bisection import Bisection
 from fairlap.bisection.contestants import fields_between
 from fairlap.bisection.races import Raced
 from fairlap.errors import FairlapError
-from fairlap.judgement.judgement import Judgement, SpeedupInterval, decided
+from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.race_of_sides import failure
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.request.names import Contestants
 from fairlap.scenarios.process_result import ProcessResult
 from histories_of_commits import git, history_of
+from raced_commits import raced_at
 
 BLOCKS_OF_ENDS = 8
 Level = Callable[[int], float]
@@ -52,12 +53,7 @@ class Races:
             return Raced((), self.failing_at[len(self.between)])
         level = self.level(last) - self.level(first)
         logs = level + self.random.normal(0, 0.01, blocks or BLOCKS_OF_ENDS)
-        interval = SpeedupInterval(float(np.exp(-level - 0.02)), float(np.exp(-level + 0.02)), 0.05)
-        found = decided(
-            "undecided", "not_proven_faster", "raced", speedup=float(np.exp(-level)), interval=interval,
-            blocks=logs.size, ended_undecided=True, seconds=1.0,
-        )  # fmt: skip
-        return Raced(tuple(logs.tolist()), found)
+        return raced_at(level, logs)
 
 
 @pytest.fixture

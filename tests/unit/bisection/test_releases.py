@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +24,16 @@ from fairlap.bisection.bisection import Bisection, ChangedPackage
 from fairlap.bisection.contestants import contestant_of, fields_between
 from fairlap.bisection.next_commands import commands_across
 from fairlap.bisection.points import installed
+from fairlap.bisection.points import releases as points
 from fairlap.bisection.points.history import History
 from fairlap.bisection.points.releases import releases_between, releases_named
 from fairlap.bisection.races import Raced
 from fairlap.errors import FairlapError
 from fairlap.frameworks.registry import framework_named
-from fairlap.judgement.judgement import SpeedupInterval, decided
 from fairlap.launch.environments import Environment, InstallFailed
 from fairlap.launch.runners import requirements_of
 from fairlap.machine.files.user_folders import work_cache
+from raced_commits import raced_at
 from wheels import write_releases, write_wheel
 
 VERSIONS = ["1.0", "1.1", "1.2", "1.9", "1.10rc1", "1.10", "2.0.dev20260101", "2.0", "2.1", "2.2+cpu"]
@@ -62,12 +65,7 @@ class Races:
         slow = VERSIONS.index(SLOW_FROM)
         level = 0.26 * (int(VERSIONS.index(last) >= slow) - int(VERSIONS.index(first) >= slow))
         logs = level + self.random.normal(0, 0.01, blocks or 8)
-        interval = SpeedupInterval(float(np.exp(-level - 0.02)), float(np.exp(-level + 0.02)), 0.05)
-        found = decided(
-            "undecided", "not_proven_faster", "raced", speedup=float(np.exp(-level)), interval=interval,
-            blocks=logs.size, ended_undecided=True, seconds=1.0,
-        )  # fmt: skip
-        return Raced(tuple(logs.tolist()), found)
+        return raced_at(level, logs)
 
     @contextmanager
     def environment_with(self, requirements: tuple[str, ...], *_: object) -> Iterator[Environment]:
@@ -86,14 +84,24 @@ class Races:
         yield Environment("key", folder, requirements, "now")
 
 
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("releases") / "wheels"
+    write_releases(folder, VERSIONS, slow_from=SLOW_FROM, steps=10)
+    return folder
+
+
+_listed_once = cache(points.versions_of)  # by pip, of the same wheels in most tests: it takes a second each time
+
+
 @pytest.fixture
-def races(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Races:
+def races(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wheels: Path) -> Races:
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    write_releases(tmp_path / "wheels", VERSIONS, slow_from=SLOW_FROM, steps=10)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setattr(points, "versions_of", _listed_once)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     found = Races(tmp_path / "envs")
@@ -135,8 +143,9 @@ def test_pre_releases_of_an_index_count_where_an_end_is_one(races: Races) -> Non
 
 
 def test_wheels_race_by_their_content_and_another_build_of_a_wheel_is_another_search(
-    races: Races, tmp_path: Path
+    races: Races, tmp_path: Path, wheels: Path
 ) -> None:
+    shutil.copytree(wheels, tmp_path / "wheels")
     found = bisected(releases="../wheels", bad="2.2+cpu")
     assert (found.outcome, found.commits) == ("found", len(VERSIONS) - 1)
     wheel = tmp_path / "wheels/hotpkg-1.0-py3-none-any.whl"
@@ -152,8 +161,8 @@ def history(request: BisectRequest) -> History:
     return releases_between(request, releases_named(request.releases), lambda _: None)
 
 
-def test_wheels_that_a_shell_listed_are_those_of_the_pattern(races: Races, tmp_path: Path) -> None:
-    files = sorted((tmp_path / "wheels").glob("hotpkg-1.*.whl"))
+def test_wheels_that_a_shell_listed_are_those_of_the_pattern(races: Races, wheels: Path) -> None:
+    files = sorted(wheels.glob("hotpkg-1.*.whl"))
     found = bisected(*files[1:], releases=files[0], bad="1.10")
     assert (found.outcome, found.commits) == ("found", 5)
 
@@ -209,8 +218,8 @@ def test_a_folder_that_hides_the_releases_is_refused(races: Races, tmp_path: Pat
     assert not races.between
 
 
-def test_the_function_has_the_arguments_of_the_command_and_a_typed_result(races: Races, tmp_path: Path) -> None:
-    found = fairlap.bisect("1.0", "2.1", call="hotpkg:fn", releases=tmp_path / "wheels", sure="95%", races=30)
+def test_the_function_has_the_arguments_of_the_command_and_a_typed_result(races: Races, wheels: Path) -> None:
+    found = fairlap.bisect("1.0", "2.1", call="hotpkg:fn", releases=wheels, sure="95%", races=30)
     assert isinstance(found, fairlap.Bisection)
     assert found.commit is not None
     assert (found.commit.version, found.sure) == (SLOW_FROM, 0.95)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fairlap.frameworks.adapter_parts.jax_settings import cache_in_force, environment_for
 from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.frameworks.libraries.tinygrad import _compiler, _threads
 from fairlap.frameworks.registry import framework_named
-from fairlap.frameworks.tinygrad import _compiler, _threads
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 from fairlap.frameworks.adapter_parts import litert_files
 from fairlap.frameworks.adapter_parts.litert_files import converted_file
-from fairlap.frameworks.executorch import read_back as read_back_of_program
-from fairlap.frameworks.executorch import weights_in as weights_in_program
-from fairlap.frameworks.litert import read_back, weights_in
+from fairlap.frameworks.runtimes.executorch import read_back as read_back_of_program
+from fairlap.frameworks.runtimes.executorch import weights_in as weights_in_program
+from fairlap.frameworks.runtimes.litert import read_back, weights_in
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.request.work import Work

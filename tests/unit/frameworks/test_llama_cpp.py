@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fairlap.frameworks.contract import Contestant, Settings, Unsupported
-from fairlap.frameworks.llama_cpp import LlamaCpp
+from fairlap.frameworks.runtimes.llama_cpp import LlamaCpp
 from fairlap.models.sources.gguf_files.gguf_models import GgufOnDisk
 from runtimes_on_fakes import CELLS, HEAD, HEADS, LAYERS, RELEASE, VERSION, answer_to, install_cyllama, work_of
 

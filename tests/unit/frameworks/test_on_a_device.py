@@ -15,7 +15,7 @@ from fairlap.frameworks.adapter_parts import jax_settings
 from fairlap.frameworks.adapter_parts.devices import onnxruntime_on_device as ort
 from fairlap.frameworks.adapter_parts.devices.missing_device import missing_device
 from fairlap.frameworks.contract import Settings, Unsupported, device_number
-from fairlap.frameworks.onnxruntime import OnnxRuntime
+from fairlap.frameworks.runtimes.onnxruntime import OnnxRuntime
 
 ON_CUDA = Settings(1, device="cuda:1", device_memory_limit_bytes=2**30, cache_folder="/caches")
 ON_CUDA_WITHOUT_LIMIT = Settings(1, device="cuda:0")

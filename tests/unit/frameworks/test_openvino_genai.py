@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fairlap.frameworks.contract import Contestant, Settings, Unsupported
-from fairlap.frameworks.openvino_genai import OpenVinoGenAi
+from fairlap.frameworks.runtimes.openvino_genai import OpenVinoGenAi
 from runtimes_on_fakes import VERSION, answer_to, install_openvino_genai, work_of
 
 PROMPTS, HANDED = [[1, 2, 3, 4], [1, 2, 7, 5]], [[3, 1], [9, 8]]

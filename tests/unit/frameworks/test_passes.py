@@ -14,7 +14,7 @@ from fairlap.frameworks.pipelines.loop import Loop
 from fairlap.models.sources.stored_items.finding import stored_items
 from fairlap.models.sources.stored_items.reading import reference_items
 from fairlap.models.sources.stored_items.stored_items import StoredItems, pass_inputs
-from fairlap.request.fields.stored_data import stored_data_in
+from fairlap.request.fields.data.stored_data import stored_data_in
 from wrong_pipelines import WrongPipeline
 
 ITEMS = 22

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Settings, Unsupported
-from fairlap.frameworks.python_callable import PythonCallable
+from fairlap.frameworks.programs.python_callable import PythonCallable
 from fairlap.launch.runners import require_known
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload

@@ -100,7 +100,7 @@ def test_importing_an_adapter_imports_no_framework(name: str, imported: dict[str
 def test_only_the_adapter_asked_for_is_imported() -> None:
     program = (
         "import sys; from fairlap.frameworks.registry import framework_named; framework_named('torch');"
-        "print('fairlap.frameworks.jax' in sys.modules)"
+        "print('fairlap.frameworks.libraries.jax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -126,15 +126,6 @@ def test_a_base_that_fails_is_an_error_and_no_decision() -> None:
         judged(run.plan, run.processes, Question(0.0, ONE_SIDE), ended=True, seconds=1.0)
 
 
-@pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("one", "two", "three"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "hot.py").write_text(f"# {name}\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def judge(*arguments: object) -> Any:
     return invoke("judge", "--call", "hot:fn", *arguments)
 

@@ -77,15 +77,6 @@ def test_a_figure_that_a_process_lacks_is_an_error_with_the_reason() -> None:
 
 
 @pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("one", "two", "three"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "hot.py").write_text(f"# {name}\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[Question]:
     """Replace the race by one in which every change needs less; returns what was asked of each."""
     asked: list[Question] = []

@@ -26,14 +26,13 @@ def test_a_float32_of_the_reference_is_right_and_its_error_is_reported_all_the_s
     assert error.right
     assert 0 < error.relative_error < 1e-7
     assert 0 < error.worst_absolute < 2e-7
-    assert 0 < error.worst_relative < 1e-7
     assert error.cosine == pytest.approx(1)
 
 
 def test_the_figures_are_what_they_are_called() -> None:
     error = output_errors("y", np.array([3.0, 4.5]), np.array([3.0, 4.0]), FP32)
     assert error.relative_error == pytest.approx(0.5 / 5)
-    assert (error.worst_absolute, error.worst_relative) == (0.5, 0.125)
+    assert error.worst_absolute == 0.5
     assert error.cosine == pytest.approx((9 + 18) / (5 * math.hypot(3, 4.5)))
 
 

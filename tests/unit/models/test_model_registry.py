@@ -20,7 +20,7 @@ from fairlap.models.reference import reference_answers
 from fairlap.models.registry import GROUP, find, follows_data, free_sizes_at, spec_at, spec_with, workload_names
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
-from fairlap.request.fields.training_data import ItemSizes
+from fairlap.request.fields.data.training_data import ItemSizes
 from installed_package import install_package
 
 

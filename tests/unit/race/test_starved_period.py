@@ -11,10 +11,10 @@ from fairlap.race.counted_blocks import gate_blocks
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.race.stolen_time import stolen_time
+from fairlap.request.fields.data.stages import Stages
 from fairlap.request.fields.load import Load
-from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
-from fairlap.request.fields.stages import Stages
+from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of

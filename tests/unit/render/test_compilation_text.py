@@ -6,7 +6,7 @@ from fairlap.race.around_blocks.compilation_result import AtBatch
 from fairlap.render.files.markdown_file import encode
 from fairlap.render.report.page import page_of
 from fairlap.render.text.terminal import text_of
-from fairlap.request.fields.other_inputs import OtherInputs
+from fairlap.request.fields.sizes.other_inputs import OtherInputs
 from fairlap.results.results import results_of
 from fairlap.scenarios.untimed.compilation_messages import Resized
 from runs_to_show import HOSTILE, PLAIN, SCRIPT, run_of

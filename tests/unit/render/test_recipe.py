@@ -15,8 +15,8 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan_file import load_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe import own_models, write_recipe
+from fairlap.request.fields.data.training_data import TrainingData
 from fairlap.request.fields.source import Source
-from fairlap.request.fields.training_data import TrainingData
 from fairlap.store.runs.run_file import load_run, save_run
 from runs_for_rows import a_run
 

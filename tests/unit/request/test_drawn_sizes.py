@@ -8,8 +8,8 @@ from statistics import NormalDist
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.drawn_sizes import DRAWN, LARGEST, drawn_sizes
-from fairlap.request.fields.mix import MOST_SIZES, mix_in
+from fairlap.request.fields.sizes.drawn_sizes import DRAWN, LARGEST, drawn_sizes
+from fairlap.request.fields.sizes.mix import MOST_SIZES, mix_in
 
 
 def drawn(text: str, seed: int = 0) -> list[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.mix import MOST_SIZES, mix_in
+from fairlap.request.fields.sizes.mix import MOST_SIZES, mix_in
 from fairlap.request.fields.source import Source
 from fairlap.request.work import Work
 

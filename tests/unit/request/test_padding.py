@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from command_line import refusal
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.padding import PaddedSize, Padding, Shapes, goes_to_one_size, padding_in
+from fairlap.request.fields.sizes.padding import PaddedSize, Padding, Shapes, goes_to_one_size, padding_in
 from fairlap.request.names import contestant_named
 
 

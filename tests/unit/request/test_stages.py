@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.stages import MOST_ITEMS, Stages, hash_of_files, stages_of
+from fairlap.request.fields.data.stages import MOST_ITEMS, Stages, hash_of_files, stages_of
 from fairlap.request.work import Work
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.data.stored_data import StoredData, stored_data_in
 from fairlap.request.fields.source import Source, path_parts, with_paths
-from fairlap.request.fields.stored_data import StoredData, stored_data_in
 from fairlap.request.work import Work
 
 

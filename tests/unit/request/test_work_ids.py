@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from fairlap.request.fields.data.training_data import ItemSizes, TrainingData
 from fairlap.request.fields.load import Load
 from fairlap.request.fields.scale import Scale
 from fairlap.request.fields.source import Source
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
-from fairlap.request.fields.training_data import ItemSizes, TrainingData
 from fairlap.request.work import StartWeights, Work
 from fairlap.request.work_title import told_apart
 

@@ -15,7 +15,7 @@ from fairlap.models.task_metrics import Score
 from fairlap.race.run import Run
 from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.text.terminal import text_of
-from fairlap.request.fields.training_data import TrainingData
+from fairlap.request.fields.data.training_data import TrainingData
 from fairlap.request.names import Contestants
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.learning.learning_curves import curves_apart

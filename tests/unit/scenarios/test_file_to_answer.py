@@ -13,7 +13,7 @@ import numpy as np
 import photo_classifier
 import pytest
 from fairlap.models.array_files import safetensors
-from fairlap.request.fields.stages import Stages
+from fairlap.request.fields.data.stages import Stages
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.column_definitions.scenarios import StageTime
 from fairlap.scenarios.file_to_answer.answer_values import (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.plan_command import command_of
-from fairlap.request.fields.mix import Mix
+from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.results.column_definitions.scenarios import ReadyInBlock

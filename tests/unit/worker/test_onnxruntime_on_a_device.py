@@ -14,7 +14,7 @@ import onnx
 import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.frameworks.contract import Contestant, Settings, Unsupported
-from fairlap.frameworks.onnxruntime import OnnxRuntime
+from fairlap.frameworks.runtimes.onnxruntime import OnnxRuntime
 from fairlap.models.arrays import hash_of
 from fairlap.race.equal_work.answers import array_errors, require_settings
 from fairlap.race.equal_work.material_sources import materials_for

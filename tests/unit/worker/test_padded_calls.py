@@ -13,7 +13,7 @@ from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec, Tensor
 from fairlap.models.workload import Workload
-from fairlap.request.fields.padding import PaddedSize
+from fairlap.request.fields.sizes.padding import PaddedSize
 from fairlap.scenarios.reading import read_result
 from fairlap.worker.padded_calls import padded, require_sizes
 

@@ -16,7 +16,7 @@ import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.frameworks.adapter_parts.tensorrt_engines.building import types_of_layers
 from fairlap.frameworks.contract import Contestant, Settings, Unsupported
-from fairlap.frameworks.tensorrt import TensorRt
+from fairlap.frameworks.runtimes.tensorrt import TensorRt
 from fairlap.models.arrays import hash_of
 from fairlap.race.equal_work.answers import array_errors, require_settings
 from fairlap.race.equal_work.material_sources import materials_for

@@ -24,7 +24,7 @@ from fairlap.cli.options.untrusted_options import UNTRUSTED, untrusted_compariso
 from fairlap.cli.options.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.cli.output import print_result
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.python_callable import imported_callable
+from fairlap.frameworks.programs.python_callable import imported_callable
 from fairlap.request.units import require_within_a_day
 
 if TYPE_CHECKING:

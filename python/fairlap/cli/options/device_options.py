@@ -12,7 +12,7 @@ from fairlap.cli.options.option_groups import grouped
 from fairlap.cli.options.values import DEVICE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import device_number
-from fairlap.frameworks.python_callable import imported_callable
+from fairlap.frameworks.programs.python_callable import imported_callable
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:

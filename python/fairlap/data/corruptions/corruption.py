@@ -13,7 +13,7 @@ from fairlap.data.corruptions.noise import Image
 from fairlap.data.corruptions.severities import size_of, strength
 from fairlap.models.slices.corruptible import CorruptibleInput
 from fairlap.models.slices.typos import mistyped_numbers
-from fairlap.request.fields.corruption import IMAGE_CORRUPTIONS, TYPOS, Corruption
+from fairlap.request.fields.data.corruption import IMAGE_CORRUPTIONS, TYPOS, Corruption
 
 Array = npt.NDArray[Any]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest
 from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.arrays import Arrays, hash_of
-from fairlap.request.fields.training_data import ItemSizes
+from fairlap.request.fields.data.training_data import ItemSizes
 
 Array = npt.NDArray[Any]
 

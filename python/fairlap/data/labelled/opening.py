@@ -17,7 +17,7 @@ from fairlap.data.labelled.published_set import published_items
 from fairlap.errors import InvalidRequest
 from fairlap.models.published_data.finding import reader_of
 from fairlap.models.published_data.hugging_face_folders import holds_hugging_face
-from fairlap.request.fields.training_data import TrainingData
+from fairlap.request.fields.data.training_data import TrainingData
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {
     ".csv": csv_items,

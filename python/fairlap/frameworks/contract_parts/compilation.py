@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairlap.request.fields.other_inputs import InputType
+from fairlap.request.fields.sizes.other_inputs import InputType
 
 if TYPE_CHECKING:
     from fairlap.models.arrays import Arrays

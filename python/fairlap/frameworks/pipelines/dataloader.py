@@ -55,6 +55,3 @@ class DataLoader(InputPipeline):
             parts=max(1, workers) if in_order else 1,
             in_force={WORKERS: str(workers), **({PREFETCH: str(prefetch or 2)} if workers else {})},
         )
-
-    def version(self) -> str:
-        return self._version

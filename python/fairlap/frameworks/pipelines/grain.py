@@ -56,9 +56,6 @@ class Grain(InputPipeline):
         in_force = {WORKERS: str(reading.num_threads), PREFETCH: str(reading.prefetch_buffer_size)}
         return Opened(batches, parts=max(1, processes), in_force={**in_force, PROCESSES: str(processes)})
 
-    def version(self) -> str:
-        return self._version
-
 
 def _processes_in(options: Any) -> int:
     from fairlap.frameworks.pipelines.input_pipeline import MOST_WORKERS, whole_number_option

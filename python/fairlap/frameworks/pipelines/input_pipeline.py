@@ -97,5 +97,5 @@ def workers_in(options: Mapping[str, str], least: int = 0) -> int | None:
     return whole_number_option(options, WORKERS, MOST_WORKERS, least)
 
 
-def prefetch_in(options: Mapping[str, str], least: int = 1) -> int | None:
-    return whole_number_option(options, PREFETCH, MOST_PREFETCH, least)
+def prefetch_in(options: Mapping[str, str]) -> int | None:
+    return whole_number_option(options, PREFETCH, MOST_PREFETCH, least=1)

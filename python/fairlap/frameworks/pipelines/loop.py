@@ -57,9 +57,6 @@ class Loop(InputPipeline):
 
         return Opened(batches, in_force={WORKERS: f"{workers} {kind}" if workers else "0"})
 
-    def version(self) -> str:
-        return self._version
-
 
 def samples(items: StoredItems, seed: int) -> Iterator[Sample]:
     """In a drawn order where items can be read in any, else in that of the file."""

@@ -60,9 +60,6 @@ class Spdl(InputPipeline):
 
         return Opened(batches, in_force={WORKERS: str(workers), PREFETCH: str(prefetch)})
 
-    def version(self) -> str:
-        return self._version
-
 
 def _decoded(items: StoredItems, sample: tuple[Any, int]) -> tuple[Any, int]:
     encoded, label = sample

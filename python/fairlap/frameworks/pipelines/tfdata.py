@@ -51,9 +51,6 @@ class TfData(InputPipeline):
         in_force[PREFETCH] = "autotuned" if prefetch is None else str(prefetch)
         return Opened(batches, array=_viewed, in_force=in_force)
 
-    def version(self) -> str:
-        return self._version
-
 
 def _dataset(tf: Any, items: StoredItems, seed: int) -> Any:
     if items.stored_as == "rows":

@@ -143,9 +143,6 @@ class CommandLine(Framework):
         except OSError:
             return 0
 
-    def version(self) -> str:
-        return self._version
-
 
 class CommandRun:
     """One command line that is run again and again. A call that does not exit with status 0 raises CommandFailed."""

@@ -58,6 +58,3 @@ class HttpServer(Framework):
             },
             work_in="other_server",
         )
-
-    def version(self) -> str:
-        return self._version

@@ -33,8 +33,6 @@ class Gymnasium(Framework):
     precisions = ("fp64",)
     no_precision: ClassVar = {"fp32": "the state of its environments is in Python's floats, of 64 bits"}
 
-    _version: str
-
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
@@ -57,6 +55,3 @@ class Gymnasium(Framework):
                 "autoreset": str(environments.metadata["autoreset_mode"].value),
             },
         )
-
-    def version(self) -> str:
-        return self._version

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairlap.frameworks.contract import Contestant, Phase, Settings
-from fairlap.frameworks.jax import Jax
+from fairlap.frameworks.libraries.jax import Jax
 from fairlap.models.workload import Workload
 
 

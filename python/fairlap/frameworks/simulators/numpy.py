@@ -18,8 +18,6 @@ class NumPy(Framework):
     modes = ("simulate",)
     precisions = ("fp64", "fp32")
 
-    _version: str
-
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
         return {"OPENBLAS_NUM_THREADS": str(settings.threads), "OMP_NUM_THREADS": str(settings.threads)}
@@ -42,6 +40,3 @@ class NumPy(Framework):
                 "state": model.state_type,
             },
         )
-
-    def version(self) -> str:
-        return self._version

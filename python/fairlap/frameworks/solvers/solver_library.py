@@ -74,11 +74,6 @@ class SolverLibrary(Framework):
     # Those that its documentation recommends: where a problem is not stiff, and where it is.
     recommended: ClassVar[tuple[str, str]]
 
-    _version: str
-
-    def version(self) -> str:
-        return self._version
-
     @classmethod
     def solver_for(cls, problem: Problem, wanted: Settings) -> str:
         return wanted.variant or cls.recommended[problem.stiff]

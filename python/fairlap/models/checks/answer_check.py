@@ -18,7 +18,6 @@ class OutputError:
     name: str
     cosine: float
     worst_absolute: float
-    worst_relative: float  # of elements that are not tiny
     relative_error: float  # norm of the difference over the norm of the reference
     why: str = ""
 
@@ -34,14 +33,12 @@ def output_errors(
     why = _incomparable(got, reference)
     if why:
         infinite = float("inf")
-        return OutputError(name, float("nan"), infinite, infinite, infinite, why)
+        return OutputError(name, float("nan"), infinite, infinite, why)
     values, expected = got.astype(np.float64).reshape(-1), reference.reshape(-1)
     difference = np.abs(values - expected)
     norm = float(np.linalg.norm(expected))
     cosine = _cosine(values, expected)
     near = (difference <= tolerance.absolute) | (difference <= tolerance.relative * np.abs(expected))
-    sizeable = np.abs(expected) > tolerance.absolute
-    worst_relative = float((difference[sizeable] / np.abs(expected[sizeable])).max(initial=0.0))
     relative_error = float(np.linalg.norm(difference)) / norm if norm > 0 else float(np.linalg.norm(difference))
     if cosine < tolerance.cosine:
         why = f"its cosine with the reference is {cosine:.4f}, below {tolerance.cosine}"
@@ -49,7 +46,7 @@ def output_errors(
         why = f"{int((~near).sum()):,} of {near.size:,} elements are off by too much"
     elif tolerance.norm is not None and relative_error > tolerance.norm:
         why = f"all elements together are off by {100 * relative_error:.2g} %, over {100 * tolerance.norm:.2g} %"
-    return OutputError(name, cosine, float(difference.max(initial=0.0)), worst_relative, relative_error, why)
+    return OutputError(name, cosine, float(difference.max(initial=0.0)), relative_error, why)
 
 
 LARGEST_QUANTIZATION_ERROR = 1 / 2

@@ -39,13 +39,13 @@ def any_error(name: str, got: Array, expected: Array, by_element: bool) -> Outpu
     """
     if got.shape != expected.shape:
         why = f"its shape is {list(got.shape)}, not {list(expected.shape)}"
-        return OutputError(name, math.nan, math.inf, math.inf, math.inf, why)
+        return OutputError(name, math.nan, math.inf, math.inf, why)
     values = got.astype(np.float64)
     if other_kinds(values, expected):
-        return OutputError(name, math.nan, math.inf, math.inf, math.inf)
+        return OutputError(name, math.nan, math.inf, math.inf)
     finite = np.isfinite(expected)
     relative, worst = _relative(values[finite], expected[finite], by_element)
-    return OutputError(name, math.nan, worst, relative, relative)
+    return OutputError(name, math.nan, worst, relative)
 
 
 def other_kinds(values: Array, expected: Array) -> int:

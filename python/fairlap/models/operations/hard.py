@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fairlap.models.made_arrays import MOST_OF_HILBERT
-from fairlap.models.operations.operation import Operation
-from fairlap.models.spec import Constant, Fill, Made, Normal, Tensor, Weight
+from fairlap.models.operations.operation import Operation, result
+from fairlap.models.spec import Fill, Made, Normal, Tensor, Weight
 from fairlap.request.work import Precision
 
 PREFIX = "hard-"
@@ -32,14 +32,6 @@ class Hard(Operation):
     def function(self) -> str:
         return self.kind.removeprefix(PREFIX)
 
-    @property
-    def macs(self) -> int:
-        return 0
-
-    @property
-    def weights(self) -> tuple[Weight, ...]:
-        return ()
-
 
 @dataclass(frozen=True)
 class Rows(Hard):
@@ -48,11 +40,8 @@ class Rows(Hard):
     rows: int
     numbers: int
 
+    sizes: ClassVar[str] = "r{rows}-n{numbers}"
     shape_after: ClassVar[str] = "row"  # a number for each row, or as many as it has
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind}-r{self.rows}-n{self.numbers}"
 
     @property
     def fill(self) -> Fill:
@@ -63,9 +52,8 @@ class Rows(Hard):
         return (Tensor("numbers", (self.rows, self.numbers), self.fill),)
 
     @property
-    def output(self) -> Tensor:
-        shape = (self.rows,) if self.shape_after == "row" else (self.rows, self.numbers)
-        return Tensor("result", shape, Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("result", *((self.rows,) if self.shape_after == "row" else (self.rows, self.numbers))),)
 
 
 @dataclass(frozen=True)
@@ -74,9 +62,7 @@ class CancellingRows(Rows):
 
     cancelled: int
 
-    @property
-    def name(self) -> str:
-        return f"{super().name}-c{self.cancelled}"
+    sizes: ClassVar[str] = f"{Rows.sizes}-c{{cancelled}}"
 
     @property
     def is_possible(self) -> bool:
@@ -86,7 +72,6 @@ class CancellingRows(Rows):
 @dataclass(frozen=True)
 class Sum(CancellingRows):
     kind: ClassVar[str] = "hard-sum"
-    grammar: ClassVar[str] = r"hard-sum-r(\d+)-n(\d+)-c(\d+)"
 
     @property
     def fill(self) -> Fill:
@@ -101,7 +86,6 @@ class Sum(CancellingRows):
 @dataclass(frozen=True)
 class Dot(CancellingRows):
     kind: ClassVar[str] = "hard-dot"
-    grammar: ClassVar[str] = r"hard-dot-r(\d+)-n(\d+)-c(\d+)"
 
     @property
     def macs(self) -> int:
@@ -119,9 +103,7 @@ class OffsetRows(Rows):
 
     offset: int
 
-    @property
-    def name(self) -> str:
-        return f"{super().name}-o{self.offset}"
+    sizes: ClassVar[str] = f"{Rows.sizes}-o{{offset}}"
 
     @property
     def is_possible(self) -> bool:
@@ -135,7 +117,6 @@ class OffsetRows(Rows):
 @dataclass(frozen=True)
 class LogSumExp(OffsetRows):
     kind: ClassVar[str] = "hard-logsumexp"
-    grammar: ClassVar[str] = r"hard-logsumexp-r(\d+)-n(\d+)-o(\d+)"
 
 
 @dataclass(frozen=True)
@@ -143,7 +124,6 @@ class Variance(OffsetRows):
     """By the number of elements, not one less."""
 
     kind: ClassVar[str] = "hard-variance"
-    grammar: ClassVar[str] = r"hard-variance-r(\d+)-n(\d+)-o(\d+)"
 
 
 @dataclass(frozen=True)
@@ -151,7 +131,6 @@ class LayerNorm(OffsetRows):
     """Without scale and shift."""
 
     kind: ClassVar[str] = "hard-layernorm"
-    grammar: ClassVar[str] = r"hard-layernorm-r(\d+)-n(\d+)-o(\d+)"
     shape_after: ClassVar[str] = "whole"
 
 
@@ -162,12 +141,8 @@ class Softmax(Rows):
     spread: int
 
     kind: ClassVar[str] = "hard-softmax"
-    grammar: ClassVar[str] = r"hard-softmax-r(\d+)-n(\d+)-s(\d+)"
+    sizes: ClassVar[str] = f"{Rows.sizes}-s{{spread}}"
     shape_after: ClassVar[str] = "whole"
-
-    @property
-    def name(self) -> str:
-        return f"{super().name}-s{self.spread}"
 
     @property
     def fill(self) -> Fill:
@@ -179,7 +154,6 @@ class Halves(Rows):
     """Half of each number, of which half are subnormal: a unit that flushes them to zero loses them all."""
 
     kind: ClassVar[str] = "hard-subnormal"
-    grammar: ClassVar[str] = r"hard-subnormal-r(\d+)-n(\d+)"
     shape_after: ClassVar[str] = "whole"
     by_element: ClassVar[bool] = True
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "bf16", "tf32")  # fp16 has none of these numbers
@@ -205,13 +179,11 @@ class Specials(Rows):
 @dataclass(frozen=True)
 class SpecialMaximum(Specials):
     kind: ClassVar[str] = "hard-special-max"
-    grammar: ClassVar[str] = r"hard-special-max-r(\d+)-n(\d+)"
 
 
 @dataclass(frozen=True)
 class SpecialSoftmax(Specials):
     kind: ClassVar[str] = "hard-special-softmax"
-    grammar: ClassVar[str] = r"hard-special-softmax-r(\d+)-n(\d+)"
     shape_after: ClassVar[str] = "whole"
 
 
@@ -220,7 +192,6 @@ class SpecialSort(Specials):
     """Ascending; NaN is last."""
 
     kind: ClassVar[str] = "hard-special-sort"
-    grammar: ClassVar[str] = r"hard-special-sort-r(\d+)-n(\d+)"
     shape_after: ClassVar[str] = "whole"
 
 
@@ -234,11 +205,7 @@ class CancellingProduct(Hard):
     cancelled: int
 
     kind: ClassVar[str] = "hard-matmul"
-    grammar: ClassVar[str] = r"hard-matmul-m(\d+)-n(\d+)-k(\d+)-c(\d+)"
-
-    @property
-    def name(self) -> str:
-        return f"hard-matmul-m{self.m}-n{self.n}-k{self.k}-c{self.cancelled}"
+    sizes: ClassVar[str] = "m{m}-n{n}-k{k}-c{cancelled}"
 
     @property
     def is_possible(self) -> bool:
@@ -253,8 +220,8 @@ class CancellingProduct(Hard):
         return (Tensor("b", (self.n, self.k), Made("nearly_repeated", self.cancelled)),)
 
     @property
-    def output(self) -> Tensor:
-        return Tensor("result", (self.m, self.n), Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("result", self.m, self.n),)
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -267,6 +234,7 @@ class Solve(Hard):
 
     n: int
 
+    sizes: ClassVar[str] = "n{n}"
     precisions: ClassVar[tuple[Precision, ...]] = IN_LIBRARIES_OF_FLOAT32
     RIGHT_SIDES: ClassVar[int] = 4
 
@@ -288,8 +256,8 @@ class Solve(Hard):
         return (Tensor("b", (self.n, self.RIGHT_SIDES)),)
 
     @property
-    def output(self) -> Tensor:
-        return Tensor("result", (self.n, self.RIGHT_SIDES), Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("result", self.n, self.RIGHT_SIDES),)
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -301,11 +269,6 @@ class SolveHilbert(Solve):
     """Of the Hilbert matrix times an integer that makes all its entries integers."""
 
     kind: ClassVar[str] = "hard-solve-hilbert"
-    grammar: ClassVar[str] = r"hard-solve-hilbert-n(\d+)"
-
-    @property
-    def name(self) -> str:
-        return f"hard-solve-hilbert-n{self.n}"
 
     @property
     def is_possible(self) -> bool:
@@ -323,11 +286,7 @@ class SolveGraded(Solve):
     grades: int
 
     kind: ClassVar[str] = "hard-solve-graded"
-    grammar: ClassVar[str] = r"hard-solve-graded-n(\d+)-g(\d+)"
-
-    @property
-    def name(self) -> str:
-        return f"hard-solve-graded-n{self.n}-g{self.grades}"
+    sizes: ClassVar[str] = f"{Solve.sizes}-g{{grades}}"
 
     @property
     def matrix(self) -> Fill:
@@ -343,11 +302,7 @@ class LargeScores(Hard):
     spread: int
 
     kind: ClassVar[str] = "hard-attention"
-    grammar: ClassVar[str] = r"hard-attention-t(\d+)-d(\d+)-s(\d+)"
-
-    @property
-    def name(self) -> str:
-        return f"hard-attention-t{self.positions}-d{self.width}-s{self.spread}"
+    sizes: ClassVar[str] = "t{positions}-d{width}-s{spread}"
 
     @property
     def macs(self) -> int:
@@ -359,8 +314,8 @@ class LargeScores(Hard):
         return (Tensor("query", shape, Normal(float(self.spread))), Tensor("key", shape), Tensor("value", shape))
 
     @property
-    def output(self) -> Tensor:
-        return Tensor("result", (1, 1, self.positions, self.width), Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("result", 1, 1, self.positions, self.width),)
 
 
 HARD_KINDS: tuple[type[Operation], ...] = (

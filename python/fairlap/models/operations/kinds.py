@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fairlap.models.operations.hard import HARD_KINDS
-from fairlap.models.operations.operation import FLOAT32_BYTES, Operation
+from fairlap.models.operations.linear_algebra import LINEAR_ALGEBRA_KINDS
+from fairlap.models.operations.operation import FLOAT32_BYTES, Operation, result
 from fairlap.models.operations.science import SCIENCE_KINDS
-from fairlap.models.spec import Constant, Integers, Normal, Tensor, Weight
+from fairlap.models.spec import Integers, Normal, Tensor, Weight
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,15 @@ class Gemm(Operation):
 
     kind: ClassVar[str] = "gemm"
     task: ClassVar[str] = "matrix product"
-    grammar: ClassVar[str] = r"gemm-m(\d+)-n(\d+)-k(\d+)(-at)?(-bt)?"
+    sizes: ClassVar[str] = "m{m}-n{n}-k{k}"
+
+    @classmethod
+    def grammar(cls) -> str:
+        return f"{super().grammar()}(-at)?(-bt)?"
 
     @property
     def name(self) -> str:
-        transposed = ("-at" if self.a_transposed else "") + ("-bt" if self.b_transposed else "")
-        return f"gemm-m{self.m}-n{self.n}-k{self.k}{transposed}"
+        return super().name + ("-at" if self.a_transposed else "") + ("-bt" if self.b_transposed else "")
 
     @property
     def macs(self) -> int:
@@ -39,8 +43,8 @@ class Gemm(Operation):
         return (Tensor("b", (self.n, self.k) if self.b_transposed else (self.k, self.n)),)
 
     @property
-    def output(self) -> Tensor:
-        return Tensor("product", (self.m, self.n), Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("product", self.m, self.n),)
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -65,15 +69,10 @@ class Convolution(Operation):
 
     kind: ClassVar[str] = "conv"
     task: ClassVar[str] = "convolution"
-    grammar: ClassVar[str] = r"conv-n(\d+)-c(\d+)-w(\d+)-h(\d+)-k(\d+)-f(\d+)x(\d+)-p(\d+)x(\d+)-s(\d+)x(\d+)"
-
-    @property
-    def name(self) -> str:
-        return (
-            f"conv-n{self.images}-c{self.channels}-w{self.width}-h{self.height}-k{self.filters}"
-            f"-f{self.filter_width}x{self.filter_height}-p{self.pad_width}x{self.pad_height}"
-            f"-s{self.stride_width}x{self.stride_height}"
-        )
+    sizes: ClassVar[str] = (
+        "n{images}-c{channels}-w{width}-h{height}-k{filters}-f{filter_width}x{filter_height}"
+        "-p{pad_width}x{pad_height}-s{stride_width}x{stride_height}"
+    )
 
     @property
     def is_possible(self) -> bool:
@@ -108,8 +107,8 @@ class Convolution(Operation):
         return (Tensor("images", (self.images, self.channels, self.height, self.width)),)
 
     @property
-    def output(self) -> Tensor:
-        return Tensor("convolved", (self.images, self.filters, self.height_after, self.width_after), Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("convolved", self.images, self.filters, self.height_after, self.width_after),)
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -129,11 +128,8 @@ class Recurrent(Operation):
     steps: int
 
     task: ClassVar[str] = "recurrent layer"
+    sizes: ClassVar[str] = "h{hidden}-b{sequences}-t{steps}"
     gates: ClassVar[int]
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind}-h{self.hidden}-b{self.sequences}-t{self.steps}"
 
     @property
     def macs(self) -> int:
@@ -158,8 +154,8 @@ class Recurrent(Operation):
         return (Tensor("sequence", (self.steps, self.sequences, self.hidden)),)
 
     @property
-    def output(self) -> Tensor:
-        return Tensor("states", (self.steps, self.sequences, self.hidden), Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("states", self.steps, self.sequences, self.hidden),)
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -172,7 +168,6 @@ class Rnn(Recurrent):
     """With ReLU."""
 
     kind: ClassVar[str] = "rnn"
-    grammar: ClassVar[str] = r"rnn-h(\d+)-b(\d+)-t(\d+)"
     gates: ClassVar[int] = 1
 
 
@@ -181,7 +176,6 @@ class Lstm(Recurrent):
     """Gates: input, forget, cell, output."""
 
     kind: ClassVar[str] = "lstm"
-    grammar: ClassVar[str] = r"lstm-h(\d+)-b(\d+)-t(\d+)"
     gates: ClassVar[int] = 4
 
 
@@ -190,7 +184,6 @@ class Gru(Recurrent):
     """Gates: reset, update, new. The reset gate scales the product of the state, as in cuDNN."""
 
     kind: ClassVar[str] = "gru"
-    grammar: ClassVar[str] = r"gru-h(\d+)-b(\d+)-t(\d+)"
     gates: ClassVar[int] = 3
 
 
@@ -204,15 +197,7 @@ class Embedding(Operation):
 
     kind: ClassVar[str] = "embedding"
     task: ClassVar[str] = "table lookup"
-    grammar: ClassVar[str] = r"embedding-r(\d+)-d(\d+)-n(\d+)"
-
-    @property
-    def name(self) -> str:
-        return f"embedding-r{self.rows}-d{self.width}-n{self.lookups}"
-
-    @property
-    def macs(self) -> int:
-        return 0
+    sizes: ClassVar[str] = "r{rows}-d{width}-n{lookups}"
 
     @property
     def bytes(self) -> int:
@@ -228,15 +213,18 @@ class Embedding(Operation):
         return (Tensor("numbers", (self.lookups,), Integers(0, self.rows), "int32"),)
 
     @property
-    def output(self) -> Tensor:
-        return Tensor("found", (self.lookups, self.width), Constant(0.0))
+    def outputs(self) -> tuple[Tensor, ...]:
+        return (result("found", self.lookups, self.width),)
 
     @property
     def weights(self) -> tuple[Weight, ...]:
         return (Weight("table", (self.rows, self.width), Normal(1.0)),)
 
 
-KINDS: tuple[type[Operation], ...] = (Gemm, Convolution, Rnn, Lstm, Gru, Embedding, *HARD_KINDS, *SCIENCE_KINDS)
+KINDS: tuple[type[Operation], ...] = (
+    *(Gemm, Convolution, Rnn, Lstm, Gru, Embedding),
+    *(*HARD_KINDS, *LINEAR_ALGEBRA_KINDS, *SCIENCE_KINDS),
+)
 
 
 def operation_named(text: str) -> Operation | None:

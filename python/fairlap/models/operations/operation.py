@@ -11,11 +11,15 @@ from abc import ABC, abstractmethod
 from dataclasses import astuple, dataclass
 from typing import ClassVar, Self
 
-from fairlap.models.spec import Spec, Tensor, Weight
+from fairlap.models.spec import Constant, Spec, Tensor, Weight
 from fairlap.request.work import Precision
 
 FLOAT32_BYTES, FLOAT64_BYTES = 4, 8
 _SETS_OF_INPUTS = 5  # that take turns in a contestant's calls, those of the drawn calls included
+
+
+def result(name: str, *shape: int) -> Tensor:
+    return Tensor(name, shape, Constant(0.0))
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Operation(ABC):
 
     kind: ClassVar[str]
     task: ClassVar[str]
-    grammar: ClassVar[str]  # of the name; a group for each field, in their order
+    sizes: ClassVar[str]  # in the name, after the kind: each field in its place, "m{m}-n{n}", in the fields' order
     implemented_in: ClassVar[str] = "fairlap.bench_models.operations"  # the package with a module for each framework
     under_roof: ClassVar[bool] = True  # whether its operations are a lower bound, so that a roof says something
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16", "bf16", "autocast", "tf32")
@@ -32,20 +36,25 @@ class Operation(ABC):
     @classmethod
     def named(cls, text: str) -> Self | None:
         """None when the text is no name of this kind; every size is at least 1, and padding at least 0."""
-        found = re.fullmatch(cls.grammar, text)
+        found = re.fullmatch(cls.grammar(), text)
         if found is None:
             return None
         operation = cls(*[int(part) if part.isdecimal() else bool(part) for part in found.groups(default="")])
         return operation if operation.name == text and operation.is_possible else None
 
-    @property
-    @abstractmethod
-    def name(self) -> str: ...
+    @classmethod
+    def grammar(cls) -> str:
+        """Of the name; it has a group for each field, in their order."""
+        return f"{cls.kind}-{re.sub(r'{[a-z_]+}', r'([0-9]+)', cls.sizes)}"
 
     @property
-    @abstractmethod
+    def name(self) -> str:
+        return f"{self.kind}-{self.sizes.format_map(vars(self))}"
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates of one call. Places that see padding count like others, and activations do not."""
+        return 0
 
     @property
     @abstractmethod
@@ -53,15 +62,15 @@ class Operation(ABC):
 
     @property
     @abstractmethod
-    def output(self) -> Tensor: ...
+    def outputs(self) -> tuple[Tensor, ...]: ...
 
     @property
-    def outputs(self) -> tuple[Tensor, ...]:
-        return (self.output,)
+    def output(self) -> Tensor:
+        return self.outputs[0]
 
     @property
-    @abstractmethod
-    def weights(self) -> tuple[Weight, ...]: ...
+    def weights(self) -> tuple[Weight, ...]:
+        return ()
 
     @property
     def is_possible(self) -> bool:

@@ -20,7 +20,7 @@ from fairlap.models.published_data.published_images import Array, refuse
 from fairlap.models.published_data.squad_files import squad_texts
 from fairlap.models.published_data.texts import Texts
 from fairlap.models.slices.typos import mistyped
-from fairlap.request.fields.corruption import Corruption
+from fairlap.request.fields.data.corruption import Corruption
 
 TOKENIZER = "tokenizer.json"
 _READERS = {".tsv": glue_texts, ".json": squad_texts}

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlap.errors import InvalidRequest
 from fairlap.models.spec import Tensor
-from fairlap.request.fields.corruption import CODE, OF_COLOURS, TYPOS, Corruption
+from fairlap.request.fields.data.corruption import CODE, OF_COLOURS, TYPOS, Corruption
 
 _CHANNELS = (1, 3)
 _IMAGE_AXES = 4  # with the batch

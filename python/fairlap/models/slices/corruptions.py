@@ -16,7 +16,7 @@ from fairlap.models.metrics.metric import Array, Parts, items_differing
 from fairlap.models.slices.figures import RESAMPLES, NoChange, require_resampled, score_or_none, value_of
 from fairlap.models.slices.slice_scores import SliceChange
 from fairlap.models.task_metrics import Score, metric_named
-from fairlap.request.fields.corruption import Corruption
+from fairlap.request.fields.data.corruption import Corruption
 from fairlap.verdict.scores.changes import Change, change_of_shares, change_resampled
 
 ALL = "all"

@@ -12,7 +12,7 @@ from fairlap.errors import reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.models.sources.contract import Bundle, Route, SourceError
 from fairlap.models.sources.registry import kind_at
-from fairlap.request.fields.corruption import TYPOS
+from fairlap.request.fields.data.corruption import TYPOS
 
 BUNDLE = "bundle.json"
 GROUPS = "groups"  # in the file of labels: the number of each item's group

@@ -8,188 +8,24 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairlap.errors import FairlapError, described
 from fairlap.models.arrays import Arrays
-from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_file
+from fairlap.models.onnx_import.build import ImportedModel, build
 from fairlap.models.onnx_import.files.load import load_graph
-from fairlap.models.onnx_import.graph import Array, Graph
-from fairlap.models.onnx_import.libraries.lossy_sums import LossySums
-from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
-from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
-from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
-from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
-from fairlap.models.onnx_import.operators.table import EXACT
+from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
-from fairlap.models.sources.contract import Forward, RightAnswers, RoundingsInside
 from fairlap.models.sources.onnx_graphs.graphs_by_size import GraphsBySize, OtherSizes
 from fairlap.request.work import Precision
 
-_DRAWS_OF_ROUNDINGS = 3
-_FEW_BITS = ("float16", "bfloat16")
 _FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 IMPORTED = "from ONNX by fairlap's importer"
 
 LossOfOutputs = Callable[[Sequence[Any], Any], Any]
 """A user's loss, of a model's outputs in its order and of the labels."""
-
-
-def imported_reference(file: Path) -> tuple[Graph, Forward]:
-    """Build the float64 reference, and raise FairlapError for operators that the importer lacks."""
-    graph = load_graph(file)
-    return graph, _at_sizes_that_fit(of_file(build(graph, "numpy")))
-
-
-def _at_sizes_that_fit(forward: Forward) -> Forward:
-    """Refuse sizes that an operator cannot take, such as of an image that is smaller than a kernel inside of an If."""
-
-    def computed(weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
-        try:
-            return forward(weights, inputs)
-        except (ValueError, IndexError) as error:
-            raise FairlapError(
-                f"its operators do not take inputs of these sizes: {described(error)}; give others with --dims or "
-                "--shapes",
-                code="E_SHAPES",
-            ) from error
-
-    return computed
-
-
-def imported_in_float32(graph: Graph) -> Forward:
-    """As a right framework computes it, one operation after the other."""
-    return of_file(ImportedModel(graph, NumPyLibrary(wide=False)))
-
-
-def roundings_inside(graph: Graph) -> RoundingsInside:
-    """Move answers by what float32 may lose in each operation of a graph."""
-
-    @cache
-    def built() -> tuple[LossySums, Forward]:
-        library = LossySums()
-        return library, of_file(ImportedModel(graph, library))
-
-    def movements(weights: Arrays, inputs: Arrays, exact: Arrays, draws: int) -> Sequence[Arrays]:
-        library, forward = built()
-        found = []
-        for seed in range(draws):
-            library.seed = seed
-            moved = _in_float64(forward(weights, inputs))
-            same = [name for name, each in exact.items() if moved[name].shape == each.shape]
-            found.append({name: np.abs(moved[name] - exact[name]) for name in same})
-        return found
-
-    return movements
-
-
-def roundings_inside_export(file: Path) -> RoundingsInside:
-    """Move the answers of the graph that a module was exported to, with its own weights."""
-
-    @cache
-    def read() -> tuple[Arrays, Forward, RoundingsInside] | None:
-        try:
-            graph = load_graph(file) if file.is_file() else None
-        except FairlapError:
-            return None
-        return None if graph is None else (graph.weights, of_file(build(graph, "numpy")), roundings_inside(graph))
-
-    def movements(_weights: Arrays, inputs: Arrays, _exact: Arrays, draws: int) -> Sequence[Arrays] | None:
-        if (found := read()) is None:
-            return None
-        weights, forward, inside = found
-        return inside(weights, inputs, _in_float64(forward(weights, inputs)), draws)
-
-    return movements
-
-
-def _in_float64(answers: Mapping[str, Any]) -> dict[str, Array]:
-    return {name: np.asarray(each).astype(np.float64) for name, each in answers.items()}
-
-
-class InFloat32(Mapping[str, Array]):
-    """Weights that the file has in fewer bits, in float32 when they are read; those of float64 stay, and are refused.
-
-    So one array at a time is held twice.
-    """
-
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self._arrays = arrays
-
-    def __getitem__(self, name: str) -> Array:
-        array = self._arrays[name]
-        return array if array.dtype == np.float64 else array.astype(np.float32, copy=False)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-
-def right_answers(graph: Graph, types: Sequence[str]) -> RightAnswers:
-    """As right frameworks compute a graph of these types, which are of few bits."""
-    draws = range(_DRAWS_OF_ROUNDINGS)
-    floats = [InTypesOfFile()] if set(types) & set(_FEW_BITS) else []
-    edges = [OnOtherEdges(seed) for seed in draws] if set(types) - set(_FEW_BITS) else []
-    rounded = [*(WithRoundings(seed) for seed in draws), *floats]
-    return RightAnswers(
-        tuple(of_file(ImportedModel(graph, each)) for each in rounded),
-        tuple(of_file(ImportedModel(graph, each)) for each in edges),
-    )
-
-
-def of_file(model: ImportedModel) -> Forward:
-    """Take weights in float32 or float64, and compute with those of fewer bits that the file has."""
-
-    def forward(weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
-        return model(_AsInFile(weights, model.graph.weights), inputs)
-
-    return forward
-
-
-class _AsInFile(Mapping[str, Array]):
-    """``own`` are the file's, for their types."""
-
-    def __init__(self, weights: Arrays, own: Mapping[str, Array]) -> None:
-        self._weights, self._own = weights, own
-
-    def __getitem__(self, name: str) -> Array:
-        dtype, array = self._own[name].dtype, self._weights[name]
-        return in_type_of_file(array, dtype) if is_floating(dtype) else np.rint(array).astype(dtype)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._own)
-
-    def __len__(self) -> int:
-        return len(self._own)
-
-
-def computes_in(graph: Graph) -> tuple[str, ...]:
-    """Name the types of few bits that the file rounds to: sixteen bits, and steps of integers.
-
-    Weights that are held in few bits and made float32 before anything is computed are none.
-    """
-    floats, steps = set(), set()
-    for each, node in ((own, node) for own in graph.graphs() for node in own.nodes):
-        types = {each.values[name].dtype for name in node.outputs if name in each.values}
-        if node.operator in ROUNDING:
-            steps |= types.intersection(LIMITS)
-        if node.attributes.get(DYNAMIC_STEPS):
-            steps.add("uint8")
-        if node.operator not in EXACT:
-            floats |= types.intersection(_FEW_BITS)
-    return (*sorted(floats), *sorted(steps))
-
-
-def own_types(graph: Graph) -> tuple[str, ...]:
-    """Name the types of few bits in which the file computes or holds weights."""
-    held = {str(array.dtype) for array in graph.weights.values()}
-    return tuple(sorted(held.intersection(_FEW_BITS).union(computes_in(graph))))
 
 
 class OnnxOnDisk:

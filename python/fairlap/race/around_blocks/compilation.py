@@ -27,7 +27,7 @@ from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationRe
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.block_worker import block_worker, request_for
-from fairlap.request.fields.other_inputs import OtherInputs
+from fairlap.request.fields.sizes.other_inputs import OtherInputs
 from fairlap.request.work import Work
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize, Resized
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from fairlap.race.planning.plan import Plan
-from fairlap.request.fields.other_inputs import OtherInputs
+from fairlap.request.fields.sizes.other_inputs import OtherInputs
 from fairlap.request.work import Conditions
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.untimed.compilation_messages import Described, Resized

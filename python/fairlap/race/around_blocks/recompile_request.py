@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find, free_sizes_at
-from fairlap.request.fields.other_inputs import CODE, OtherInputs, batches_and_others
+from fairlap.request.fields.sizes.other_inputs import CODE, OtherInputs, batches_and_others
 from fairlap.request.race_request import MOST_BATCH, RaceRequest
 from fairlap.request.work import Work
 

@@ -1,4 +1,4 @@
-"""How calls of one mode are proven right: each mode has its own in scenarios/calls/race."""
+"""How calls of one mode are proven right: each mode names its own in its facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import AGENTS, DERIVATIVES
+from fairlap.models.modes import MODES
 from fairlap.models.spec import Spec
 from fairlap.plugins import class_at
 from fairlap.request.work import Mode, Precision, Work
@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
 FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
 """``AnswerError.when`` of the first fed steps of training, and of what came after the measurement."""
-
-_PLACES: Mapping[Mode, str] = {
-    "infer": "fairlap.scenarios.calls.race.inference:Inference",
-    "grad": "fairlap.scenarios.calls.race.gradients:Gradients",
-    "train": "fairlap.scenarios.calls.race.steps:Steps",
-    "solve": "fairlap.scenarios.solving.race.solutions:Solutions",
-    **dict.fromkeys(AGENTS, "fairlap.scenarios.agents.race.updates:Updates"),
-    **dict.fromkeys(DERIVATIVES, "fairlap.scenarios.calls.race.inference:Inference"),
-    "simulate": "fairlap.scenarios.simulating.race.trajectories:Trajectories",
-    "solve-grad": "fairlap.scenarios.solving.race.gradients_through:GradientsThrough",
-}
 
 
 class ModeSide(ABC):
@@ -95,4 +84,4 @@ class ModeSide(ABC):
 
 @cache
 def mode_side(mode: Mode) -> ModeSide:
-    return class_at(_PLACES[mode], ModeSide, "the mode")()  # type: ignore[type-abstract]
+    return class_at(MODES[mode].proof, ModeSide, "the mode")()  # type: ignore[type-abstract]

@@ -21,7 +21,7 @@ from fairlap.models.task_metrics import NotFinite, joined, parts_of, score_of, s
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.slice_scores import ScoresOfSlices
-from fairlap.request.fields.corruption import Corruption
+from fairlap.request.fields.data.corruption import Corruption
 from fairlap.scenarios.process_result import ProcessResult
 
 

@@ -12,7 +12,7 @@ from fairlap.printed_document import PrintedDocument
 from fairlap.race.around_blocks.settings_search import SettingsSearch
 from fairlap.race.planning.plan_modules import PlanModule
 from fairlap.request.commands import reports_of
-from fairlap.request.fields.other_inputs import OtherInputs
+from fairlap.request.fields.sizes.other_inputs import OtherInputs
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S
 from fairlap.request.work import Conditions, Fresh, Precision, Work

@@ -30,8 +30,9 @@ from fairlap.race.planning.callables_source import source_of_callables
 from fairlap.race.planning.custom_libraries import first_library
 from fairlap.race.planning.scales import at_scales
 from fairlap.race.scenario_side import Offered, data_seeds_of, precision_asked, sides_asked
-from fairlap.request.fields.corruption import BY_PILLOW, Corruption, corruptions_in
-from fairlap.request.fields.corruption import CODE as E_CORRUPTION
+from fairlap.request.fields.data.corruption import BY_PILLOW, Corruption, corruptions_in
+from fairlap.request.fields.data.corruption import CODE as E_CORRUPTION
+from fairlap.request.fields.data.table_column import absolute
 from fairlap.request.fields.loss import CODE as E_LOSS
 from fairlap.request.fields.loss import loss_in
 from fairlap.request.fields.scale import Scale
@@ -44,7 +45,6 @@ from fairlap.request.fields.source import (
     range_in,
     shapes_in,
 )
-from fairlap.request.fields.table_column import absolute
 from fairlap.request.fields.training import Training, optimizer_in, schedule_in
 from fairlap.request.race_request import (
     MOST_BATCH,

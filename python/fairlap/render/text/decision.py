@@ -8,11 +8,11 @@ from fairlap.results.decision.decision import Decision, Judged, MeanOverWorks
 MARKS = {"yes": "qualifies", "no": "does not qualify", "unknown": "unknown"}
 
 
-def decision_lines(found: Decision, *, works: bool = True) -> list[str]:
-    """``works`` names the work in each line, where there are several."""
+def decision_lines(found: Decision) -> list[str]:
+    """Name the work in each line, where there are several."""
     lines = [f"requirements: {', '.join(found.requirements)}"] if found.requirements else []
     if found.requirements or any(each.qualifies != "yes" for each in found.judged):
-        several = works and len({each.work for each in found.judged}) > 1
+        several = len({each.work for each in found.judged}) > 1
         lines += [f"  {_judged_line(each, with_work=several)}" for each in found.judged]
     return [*lines, *map(mean_text, found.means), *found.sentences]
 

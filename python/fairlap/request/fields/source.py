@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.corruption import Corruption
-from fairlap.request.fields.mix import Mix
-from fairlap.request.fields.stored_data import PREFIX_OF_DATA, split_settings
-from fairlap.request.fields.table_column import with_file
+from fairlap.request.fields.data.corruption import Corruption
+from fairlap.request.fields.data.stored_data import PREFIX_OF_DATA, split_settings
+from fairlap.request.fields.data.table_column import with_file
+from fairlap.request.fields.sizes.mix import Mix
 from fairlap.suggestions import did_you_mean
 
 CODE = "E_SHAPES"

@@ -39,7 +39,6 @@ class Projection:
     law: verdict.UniversalScalability | None = None
     why: str = ""
     exchange: verdict.LatencyBandwidth | None = None
-    why_no_exchange: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,29 +66,29 @@ class ScalingSeries:
         axis = "ranks" if len({scale.ranks for scale in scales}) > 1 else "threads"
         if axis == "ranks" and len({scale.threads for scale in scales}) > 1:
             why = "both threads and ranks differ between these scales, and a law has one size"
-            return Projection(axis, why=why, why_no_exchange=why)
+            return Projection(axis, why=why)
         if not scales:
             why = "fewer than two scales can be compared"
-            return Projection(axis, why=why, why_no_exchange=why)
+            return Projection(axis, why=why)
         law, why = None, ""
         try:
             logs = np.column_stack([np.asarray(self._log_times[scale]) for scale in scales])
             law = verdict.universal_scalability(logs, [float(getattr(scale, axis)) for scale in scales])
         except verdict.TooFewScales as few:
             why = str(few)
-        return Projection(axis, law, why, *self._exchange())
+        return Projection(axis, law, why, self._exchange())
 
-    def _exchange(self) -> tuple[verdict.LatencyBandwidth | None, str]:
+    def _exchange(self) -> verdict.LatencyBandwidth | None:
+        """None where no exchange between ranks was measured, or at too few scales."""
         scales = [scale for scale in self._exchanges_ns if scale in self._exchanged_bytes]
         if not scales:
-            return None, "no exchange between ranks was measured"
+            return None
         times = np.column_stack([np.asarray(self._exchanges_ns[scale]) for scale in scales])
         sizes = [self._exchanged_bytes[scale] for scale in scales]
         try:
-            found = verdict.latency_bandwidth(times, [scale.ranks for scale in scales], sizes)
-        except verdict.TooFewScales as few:
-            return None, str(few)
-        return found, ""
+            return verdict.latency_bandwidth(times, [scale.ranks for scale in scales], sizes)
+        except verdict.TooFewScales:
+            return None
 
     def projected(self) -> Iterator[tuple[float, verdict.Bounded]]:
         """Project the law's speed-up by size, from the smallest scale to the farthest."""

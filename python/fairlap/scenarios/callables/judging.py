@@ -111,11 +111,11 @@ def _checked_by_cycles(
     return verdict.unless_cycles_disagree(by_time, by_cycles, mhz)
 
 
-def why_not_compared(judged: int, blocks: int, what: str = "callable") -> tuple[str, str]:
+def why_not_compared(judged: int, blocks: int) -> tuple[str, str]:
     """Explain with a code why so many that can be judged are not compared; empty where they are."""
     if judged < 2:
         code = verdict.ONE_RANKED
-        return f"{quantity_text.count(judged, what)} can be judged; a comparison needs two [{code}]", code
+        return f"{quantity_text.count(judged, 'callable')} can be judged; a comparison needs two [{code}]", code
     if blocks < 2:
         code = verdict.TooFewBlocks.code
         return f"{quantity_text.count(blocks, 'complete block')}; a comparison needs two [{code}]", code

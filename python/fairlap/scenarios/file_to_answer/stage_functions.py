@@ -15,7 +15,7 @@ from fairlap.models.sources.callables.functions import function_in
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import array_of
 from fairlap.models.spec import Spec
-from fairlap.request.fields.stages import Stages
+from fairlap.request.fields.data.stages import Stages
 
 Function = Callable[[Any], Any]
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from fairlap.request.fields.stages import MODEL, Stages
+from fairlap.request.fields.data.stages import MODEL, Stages
 from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
 from fairlap.scenarios.calls.latency_messages import BYTES_PER_SAMPLE
 

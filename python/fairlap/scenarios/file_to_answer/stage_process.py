@@ -19,7 +19,7 @@ from fairlap.errors import FairlapError, described
 from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.confinement import replies
-from fairlap.request.fields.stages import Stages
+from fairlap.request.fields.data.stages import Stages
 from fairlap.scenarios.file_to_answer.answer_values import AnswerValue, as_arrays, same, value_of
 from fairlap.scenarios.file_to_answer.stage_functions import InputForm, StageFailed, StageFunctions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlap.request.fields.stored_data import PageCache
+from fairlap.request.fields.data.stored_data import PageCache
 
 
 class PassesFound(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import partial
 
 from fairlap import verdict
-from fairlap.request.fields.stored_data import stored_data_in
+from fairlap.request.fields.data.stored_data import stored_data_in
 from fairlap.request.work import Work
 from fairlap.scenarios.added import AddedFigure
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario

@@ -12,7 +12,7 @@ import numpy as np
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
-from fairlap.request.fields.padding import goes_to_one_size
+from fairlap.request.fields.sizes.padding import goes_to_one_size
 from fairlap.scenarios.calls.latency_messages import Reading
 from fairlap.scenarios.calls.timed_inputs import in_memory
 from fairlap.scenarios.held import Held, write_arrays

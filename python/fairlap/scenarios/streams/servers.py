@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fairlap.errors import InvalidRequest, shortened
-from fairlap.frameworks.python_callable import imported_callable
+from fairlap.frameworks.programs.python_callable import imported_callable
 from fairlap.frameworks.registry import framework_names
 from fairlap.printable import one_line
 from fairlap.request.fields.server_address import BY_GRPC, ServerAddress, require_loopback, server_address
@@ -186,14 +186,14 @@ def _timeout_s(options: Mapping[str, str]) -> float:
     return timeout_s
 
 
-def credential_of(server: StreamServer, environment: Mapping[str, str] = os.environ) -> str:
+def credential_of(server: StreamServer) -> str:
     """Read it from its variable each time; empty where the server gets none."""
     name = server.key_from
     if not name:
         return ""
     if not _VARIABLE.fullmatch(name):
         raise _refused(f"{KEY_FROM} takes the name of an environment variable, such as OPENAI_API_KEY")
-    value = environment.get(name, "")
+    value = os.environ.get(name, "")
     if not value:
         raise _refused(f"the environment variable {name}, which {KEY_FROM} names, is not set")
     if not _CREDENTIAL.fullmatch(value):

@@ -25,7 +25,7 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.registry import spec_with
 from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
-from fairlap.request.fields.other_inputs import InputType
+from fairlap.request.fields.sizes.other_inputs import InputType
 from fairlap.scenarios.held import Held
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from fairlap.frameworks.contract_parts.compilation import Operators
-from fairlap.request.fields.other_inputs import InputType
+from fairlap.request.fields.sizes.other_inputs import InputType
 from fairlap.scenarios.asking import Ask
 
 

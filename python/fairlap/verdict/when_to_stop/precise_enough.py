@@ -13,7 +13,7 @@ widen in between. The widening only decides how long to continue, so the verdict
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import ceil, erf, exp, pi, sqrt
+from math import erf, exp, pi, sqrt
 from typing import Literal
 
 import numpy as np
@@ -40,12 +40,11 @@ class StoppingRule:
 
 @dataclass(frozen=True)
 class StoppingAdvice:
-    """The decision after a block, and about how many more blocks it takes."""
+    """The decision after a block."""
 
     stop: bool
     reason: Literal["below the minimum", "target met", "cap reached", "too wide yet"]
     half_width: float
-    blocks_still_needed: int
 
 
 @lru_cache(maxsize=1)
@@ -84,14 +83,10 @@ def advise(table: BlockTable, rule: StoppingRule) -> StoppingAdvice:
     n, contestants = table.log_figures.shape
     pairs = contestants * (contestants - 1) // 2
     width = float(blinded_half_width(table.log_figures, rule.alpha / pairs))
-    target = float(np.log1p(rule.half_width))
-    # Half-widths shrink with the square root of the number of blocks.
-    wanted = min(rule.cap, ceil(n * (width / target) ** 2)) if np.isfinite(width) else rule.cap
-    still = max(0, max(wanted, rule.minimum) - n)
     if n < rule.minimum:
-        return StoppingAdvice(False, "below the minimum", width, still)
-    if width <= target:
-        return StoppingAdvice(True, "target met", width, 0)
+        return StoppingAdvice(False, "below the minimum", width)
+    if width <= float(np.log1p(rule.half_width)):
+        return StoppingAdvice(True, "target met", width)
     if n >= rule.cap:
-        return StoppingAdvice(True, "cap reached", width, 0)
-    return StoppingAdvice(False, "too wide yet", width, max(1, still))
+        return StoppingAdvice(True, "cap reached", width)
+    return StoppingAdvice(False, "too wide yet", width)

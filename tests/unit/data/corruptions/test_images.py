@@ -11,7 +11,7 @@ from fairlap.data.corruptions import blur, files, light, noise
 from fairlap.data.corruptions.corruption import corrupted_image, corrupted_items
 from fairlap.data.corruptions.severities import size_of, strength
 from fairlap.models.slices.corruptible import CorruptibleInput
-from fairlap.request.fields.corruption import BY_PILLOW, IMAGE_CORRUPTIONS, Corruption
+from fairlap.request.fields.data.corruption import BY_PILLOW, IMAGE_CORRUPTIONS, Corruption
 
 PIXELS = np.random.default_rng(0).random((9, 12, 3))
 PIXELS[0, 0], PIXELS[1, 1], PIXELS[2, 2] = 0.0, 1.0, 0.4  # black, white and grey

@@ -11,7 +11,7 @@ from fairlap.data.labelled.items import Items, items_with_classes, items_with_va
 from fairlap.data.labelled.labelled_set import parted
 from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.training_data import TrainingData
+from fairlap.request.fields.data.training_data import TrainingData
 
 ITEMS = 200
 

@@ -94,10 +94,3 @@ def test_every_hard_kind_is_listed_and_found_by_its_name() -> None:
     listed = [each.operation for each in listed_operations() if "stability" in each.lists]
     assert {type(each) for each in listed} == set(HARD_KINDS)
     assert all(operation_named(each.name) == each for each in listed)
-
-
-@pytest.mark.parametrize(
-    "name", ["hard-sum-r0-n5-c1", "hard-sum-r1-n5-c9", "hard-solve-hilbert-n10", "hard-dot-r1-n1-c0", "hard-sum-r1-n5"]
-)
-def test_what_has_no_possible_sizes_is_not_an_operation(name: str) -> None:
-    assert operation_named(name) is None

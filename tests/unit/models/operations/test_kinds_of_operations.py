@@ -85,6 +85,18 @@ def test_a_lookup_moves_the_rows_that_it_finds_and_not_the_table() -> None:
         "embedding-r9-d0-n6",
         "conv-n1-c1-w3-h3-k1-f5x5-p0x0-s1x1",  # the filter is larger than the image
         "conv-n1-c1-w3-h3-k1-f1x1-p0x0-s0x1",
+        "hard-sum-r0-n5-c1",
+        "hard-sum-r1-n5-c9",
+        "hard-solve-hilbert-n10",
+        "hard-dot-r1-n1-c0",
+        "hard-sum-r1-n5",
+        "qr-m3-n4",
+        "svd-m0-n0",
+        "spmv-n4-z5",
+        "random-normal-n10",
+        "fft-n8-b0",
+        "eigh-n0",
+        "sort-r1-n0",
     ],
 )
 def test_what_has_no_possible_sizes_is_not_an_operation(name: str) -> None:

@@ -12,6 +12,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.call_cost import call_cost
 from fairlap.models.draw import draw_inputs, draw_weights, rounded_to_bfloat16
 from fairlap.models.operations.kinds import operation_named
+from fairlap.models.operations.linear_algebra import LINEAR_ALGEBRA_KINDS
 from fairlap.models.operations.listed import listed_operations
 from fairlap.models.operations.science import SCIENCE_KINDS, Science, SparseProduct
 from fairlap.models.reference import reference_answers
@@ -201,12 +202,5 @@ def test_sums_by_segment_are_those_of_a_loop() -> None:
 
 def test_every_kind_of_science_is_listed_and_found_by_its_name() -> None:
     listed = [each.operation for each in listed_operations() if "science" in each.lists]
-    assert {type(each) for each in listed} == set(SCIENCE_KINDS)
+    assert {type(each) for each in listed} == {*LINEAR_ALGEBRA_KINDS, *SCIENCE_KINDS}
     assert all(isinstance(each, Science) and operation_named(each.name) == each for each in listed)
-
-
-@pytest.mark.parametrize(
-    "name", ["qr-m3-n4", "svd-m0-n0", "spmv-n4-z5", "random-normal-n10", "fft-n8-b0", "eigh-n0", "sort-r1-n0"]
-)
-def test_what_has_no_possible_sizes_is_not_an_operation(name: str) -> None:
-    assert operation_named(name) is None

@@ -13,7 +13,7 @@ from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.sources.given_data.reading import given_files, inputs_of, mistyped_inputs
 from fairlap.models.sources.inputs import of_tensors
 from fairlap.models.spec import Tensor
-from fairlap.request.fields.corruption import Corruption
+from fairlap.request.fields.data.corruption import Corruption
 from fairlap.request.fields.source import Source
 
 tokenizers = pytest.importorskip("tokenizers", reason="`make test` installs it and runs this")

@@ -7,7 +7,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.slices.corruptible import CorruptibleInput, corruptible_input
 from fairlap.models.spec import Tensor
-from fairlap.request.fields.corruption import IMAGE_CORRUPTIONS, Corruption, corruptions_in
+from fairlap.request.fields.data.corruption import IMAGE_CORRUPTIONS, Corruption, corruptions_in
 
 FOG, TYPOS = corruptions_in(["fog:2"]), corruptions_in(["typos:1"])
 

@@ -8,7 +8,7 @@ from fairlap.models.metrics.metric import Parts
 from fairlap.models.slices.corruptions import ALL, Corrupted, changes_by_corruption, corrupted_scores
 from fairlap.models.slices.slice_scores import SliceChange
 from fairlap.models.task_metrics import parts_of
-from fairlap.request.fields.corruption import Corruption, corruptions_in
+from fairlap.request.fields.data.corruption import Corruption, corruptions_in
 
 ITEMS, CLASSES = 500, 4
 CORRUPTIONS = corruptions_in(["fog:1", "fog:3", "contrast:2"])

@@ -7,7 +7,7 @@ import pytest
 from fairlap.data.corruptions.corruption import corrupted_items
 from fairlap.models.slices.corruptible import CorruptibleInput
 from fairlap.models.slices.typos import SHARES, mistyped, mistyped_numbers
-from fairlap.request.fields.corruption import Corruption
+from fairlap.request.fields.data.corruption import Corruption
 
 MOST = 90
 

@@ -9,8 +9,8 @@ import pytest
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.labels import groups_in, labels_in
 from fairlap.models.sources.given_data.reading import inputs_of
+from fairlap.request.fields.data.table_column import absolute, file_and_column
 from fairlap.request.fields.source import Source, with_paths
-from fairlap.request.fields.table_column import absolute, file_and_column
 from fairlap.request.work import Work
 
 PEOPLE = "income,sex,town\n1,f,Rome\n0,m,Bonn\n1,f,Bonn\n"

@@ -21,9 +21,9 @@ from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.sources import proof
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.imported import imported_reference
 from fairlap.models.sources.onnx_graphs import arrays_beside
 from fairlap.models.sources.onnx_graphs.arrays_beside import DATA, with_arrays_beside
+from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
 from fairlap.models.sources.opening import Order
 from fairlap.models.sources.proof import ROUNDING, InFloat64, outputs_of
 from fairlap.request.fields.source import Source

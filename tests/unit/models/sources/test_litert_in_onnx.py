@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models.sources.imported import imported_reference
 from fairlap.models.sources.litert_files.control_flow import CONTROL_FLOW
 from fairlap.models.sources.litert_files.kernels import Kernels
 from fairlap.models.sources.litert_files.list_updates import SET_ROW
@@ -18,6 +17,7 @@ from fairlap.models.sources.litert_files.operation import LIMITS, ONE_VALUE
 from fairlap.models.sources.litert_files.operators import TRANSLATIONS
 from fairlap.models.sources.litert_files.recurrent import RECURRENT
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
+from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
 from onnx_files import drawn
 from quantized_tflite_files import one_operator_in_steps
 from tflite_files import one_operator

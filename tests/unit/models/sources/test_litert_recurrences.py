@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models.sources.imported import imported_reference
 from fairlap.models.sources.litert_files.agreement import distances, require_agreement
 from fairlap.models.sources.litert_files.kernels import Kernels
 from fairlap.models.sources.litert_files.onnx_graph import Untranslated
 from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
+from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
 from onnx_files import drawn
 from recurrent_tflite_files import TANH, counted_loop, lstm, lstm_in_steps, rnn, two_branches
 

@@ -10,7 +10,7 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
-from fairlap.models.sources.imported import imported_reference
+from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN
 from fairlap.request.fields.source import range_in, shapes_in

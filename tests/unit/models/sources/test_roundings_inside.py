@@ -18,7 +18,7 @@ from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.onnx_import import load_graph
 from fairlap.models.sources.allowances import repeat_numbers, widened, widened_by_movements
 from fairlap.models.sources.contract import Opened
-from fairlap.models.sources.imported import (
+from fairlap.models.sources.onnx_graphs.imported_reference import (
     imported_in_float32,
     imported_reference,
     roundings_inside,

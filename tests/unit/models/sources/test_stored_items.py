@@ -17,7 +17,7 @@ from fairlap.models.sources.stored_items.parquet_rows import parquet_samples
 from fairlap.models.sources.stored_items.reading import reference_items
 from fairlap.models.sources.stored_items.reference_items import grid_means
 from fairlap.models.sources.stored_items.tar_samples import tar_samples
-from fairlap.request.fields.stored_data import stored_data_in
+from fairlap.request.fields.data.stored_data import stored_data_in
 from PIL import Image
 
 ITEMS = 22

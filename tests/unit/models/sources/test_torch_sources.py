@@ -15,9 +15,9 @@ from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.contract import Route, SourceError
-from fairlap.models.sources.imported import imported_reference
 from fairlap.models.sources.kinds.python_function import PythonFunction
 from fairlap.models.sources.kinds.torch_files import TorchFile, _nothing_unpickled
+from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
 from fairlap.models.sources.python_models.torch_exports import ONNX_FILE, PLAINER, exported
 from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.models.sources.registry import kind_of

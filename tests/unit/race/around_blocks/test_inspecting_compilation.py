@@ -16,7 +16,7 @@ from fairlap.race.around_blocks.compilation_result import CompilationResult, sti
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.race import Race
 from fairlap.race.run import Run
-from fairlap.request.fields.other_inputs import OtherInputs
+from fairlap.request.fields.sizes.other_inputs import OtherInputs
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work

@@ -13,8 +13,8 @@ from fairlap.models.spec import Spec
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.race.resume import require_same_sources
+from fairlap.request.fields.data.training_data import ItemSizes, TrainingData
 from fairlap.request.fields.training import Sgd, Training
-from fairlap.request.fields.training_data import ItemSizes, TrainingData
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race.learning_data import data_to_learn, labelled, require_same_data
 from small_races import small_plan

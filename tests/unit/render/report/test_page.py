@@ -9,8 +9,8 @@ from fairlap.race.run import Run
 from fairlap.race.stopping import DECIDED
 from fairlap.render.files import markdown_file
 from fairlap.render.report.page import page_of
+from fairlap.request.fields.data.training_data import TrainingData
 from fairlap.request.fields.training import Sgd, Training
-from fairlap.request.fields.training_data import TrainingData
 from fairlap.results.flat_row import columns
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of

@@ -14,7 +14,7 @@ from fairlap.render.files import markdown_file
 from fairlap.render.report.slice_tables import slice_tables
 from fairlap.render.text.corrupted_scores import corrupted_sections
 from fairlap.render.text.terminal import text_of
-from fairlap.request.fields.corruption import corruptions_in
+from fairlap.request.fields.data.corruption import corruptions_in
 from fairlap.results.flat_row import flat, row_of_cells
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import Row

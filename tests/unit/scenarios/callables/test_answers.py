@@ -289,6 +289,20 @@ def test_inputs_of_one_size_are_noted_without_structural_ones_too(draw: Any, not
     assert str(found).count("other sizes were not tried") == notes
 
 
+def test_sizes_are_compared_where_only_one_call_was_checked_in_time() -> None:
+    def slow(x: Any) -> Any:
+        time.sleep(0.02)
+        return -x
+
+    found = fairlap.compare(
+        {"a": np.negative, "b": lambda x: -x},
+        reference=slow,
+        inputs=lambda rng: rng.standard_normal(rng.integers(1, 100)),
+        **QUICK,
+    )
+    assert not any(notice.code == "W_ONE_SIZE" for row in found.rows for notice in row.warnings)
+
+
 def test_structural_cases_outside_of_what_the_reference_takes_are_left_out() -> None:
     def needs_two(a: Any, b: Any) -> Any:
         if len(a) < 2:

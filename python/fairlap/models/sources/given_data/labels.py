@@ -22,8 +22,8 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.reading import length_of, size_of, tokenizer_of
 from fairlap.models.sources.given_data.sets import why_unreadable
 from fairlap.models.task_metrics import metric_named
+from fairlap.request.fields.data.table_column import TABLES, file_and_column
 from fairlap.request.fields.source import Source
-from fairlap.request.fields.table_column import TABLES, file_and_column
 
 _MOST_GROUPS = 50
 _MOST_CHARACTERS = 60  # of the name of a group

@@ -19,9 +19,9 @@ from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import sets_from_script
 from fairlap.models.sources.given_data.sets import CODE, Sets, why_unreadable
-from fairlap.request.fields.corruption import Corruption
+from fairlap.request.fields.data.corruption import Corruption
+from fairlap.request.fields.data.table_column import TABLES, file_and_column
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
-from fairlap.request.fields.table_column import TABLES, file_and_column
 
 _IMAGE_AXES, _CHANNELS = 4, (1, 3)
 _OWN_FILES = ("input_*.pb", "*.npz")  # of a folder of sets

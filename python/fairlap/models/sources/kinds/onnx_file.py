@@ -29,18 +29,7 @@ from fairlap.models.sources.contract import (
 )
 from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.given_data.sets import Sets
-from fairlap.models.sources.imported import (
-    IMPORTED,
-    Imported,
-    InFloat32,
-    OnnxOnDisk,
-    computes_in,
-    imported_in_float32,
-    imported_reference,
-    own_types,
-    right_answers,
-    roundings_inside,
-)
+from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
 from fairlap.models.sources.inputs import input_sets
 from fairlap.models.sources.learning.learner import Learner, is_code, own_loss_on, require_trusted_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
@@ -54,6 +43,15 @@ from fairlap.models.sources.onnx_graphs.binding import (
     require_room,
 )
 from fairlap.models.sources.onnx_graphs.graphs_by_size import OPEN, OtherSizes
+from fairlap.models.sources.onnx_graphs.imported_reference import (
+    InFloat32,
+    computes_in,
+    imported_in_float32,
+    imported_reference,
+    own_types,
+    right_answers,
+    roundings_inside,
+)
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph, RuntimeGraph, session_of
 from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements

@@ -33,8 +33,8 @@ from fairlap.models.sources.python_models.jax_source import JaxSource
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
 from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, save_keras
+from fairlap.request.fields.data.stored_data import PREFIX_OF_DATA
 from fairlap.request.fields.source import CHECKOUT_VARIABLE, Source, is_callable_name
-from fairlap.request.fields.stored_data import PREFIX_OF_DATA
 
 _KERAS_FILE = "returned.keras"
 _JAX_MARK = "returned-jax"

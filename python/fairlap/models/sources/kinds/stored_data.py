@@ -23,8 +23,8 @@ from fairlap.models.sources.stored_items.stored_items import (
     write_index,
 )
 from fairlap.models.spec import Integers, Tensor, Tolerance
+from fairlap.request.fields.data.stored_data import PREFIX_OF_DATA, stored_data_in
 from fairlap.request.fields.source import Source, path_parts
-from fairlap.request.fields.stored_data import PREFIX_OF_DATA, stored_data_in
 
 IMPLEMENTATION = "pipeline"
 _MODELS = {"torch": "dataloader", "tensorflow": "tfdata"}

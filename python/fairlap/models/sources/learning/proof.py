@@ -25,7 +25,6 @@ from fairlap.models.training.sameness import are_same
 from fairlap.request.fields.loss import CODE
 from fairlap.request.fields.source import Source
 
-NOT_TRAINED = "E_NOT_TRAINED"  # a model that can be differentiated, and not trained
 _SAME = 1e-9  # relative, of two computations of one loss in float64
 _AGREES = 1e-3  # of the usual slope: what a difference quotient of float64 is off by, near kinks too
 _STEP = 1e-5  # of a weight's usual size, and smaller ones, which cross fewer kinks

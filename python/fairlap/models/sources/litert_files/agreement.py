@@ -15,11 +15,11 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.subgraphs import names_read_by
-from fairlap.models.sources.imported import imported_reference
 from fairlap.models.sources.litert_files.onnx_graph import OnnxGraph, Untranslated
 from fairlap.models.sources.litert_files.onnx_of_litert import Translator, model_of, needed, read_by
 from fairlap.models.sources.litert_files.steps import IN_STEPS, Array
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
+from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
 
 _FILE = "operators.onnx"
 _NEARLY_ALL = 0.99  # of the results of an operator are as near as this:

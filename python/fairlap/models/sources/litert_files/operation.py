@@ -127,10 +127,6 @@ class Operation:
     def result_type(self) -> str:
         return self.part.type_of(self.result)
 
-    @property
-    def result_steps(self) -> Steps | None:
-        return self.part.steps_of(self.result)
-
     def rounded(self, value: str, result: int) -> str:
         """Round a result to its steps, where it has any and is not rounded to them yet."""
         steps = None if self.keeps_steps else self.part.steps_of(result)

@@ -105,7 +105,7 @@ def named_route(route: Route, name: str) -> Route:
 
 def _importable(onnx: Route, folder: Path) -> Route:
     from fairlap.errors import FairlapError
-    from fairlap.models.sources.imported import imported_reference
+    from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
 
     try:
         imported_reference(folder / ONNX_FILE)

@@ -11,7 +11,8 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, SourceError, known_dtype
-from fairlap.models.sources.imported import Imported, OnnxOnDisk, roundings_inside_export
+from fairlap.models.sources.imported import Imported, OnnxOnDisk
+from fairlap.models.sources.onnx_graphs.imported_reference import roundings_inside_export
 from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.torch_exports import (
     ONNX_FILE,

@@ -13,7 +13,7 @@ from fairlap.models.sources.stored_items.tar_samples import (
     LABEL_SUFFIX,
     key_and_suffix,
 )
-from fairlap.request.fields.stored_data import CODE, StoredData
+from fairlap.request.fields.data.stored_data import CODE, StoredData
 
 LABELS_FILE = "labels.npy"
 _MOST_ITEMS = 2**20

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlap.errors import InvalidRequest
 from fairlap.models.array_files.pyarrow_modules import pyarrow_for
-from fairlap.request.fields.stored_data import CODE
+from fairlap.request.fields.data.stored_data import CODE
 
 _BYTES = "bytes"  # the field of a struct column, which also has the path that an image had
 

@@ -15,7 +15,7 @@ from fairlap.models.sources.stored_items.parquet_rows import parquet_samples
 from fairlap.models.sources.stored_items.reference_items import Array, Collected, ReferenceItems
 from fairlap.models.sources.stored_items.stored_items import StoredItems
 from fairlap.models.sources.stored_items.tar_samples import tar_samples
-from fairlap.request.fields.stored_data import CODE
+from fairlap.request.fields.data.stored_data import CODE
 
 _MODES = ("L", "RGB")  # that every decoder here turns into the same RGB
 _FORMATS = ("JPEG", "PNG")

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.request.fields.stored_data import PageCache
+from fairlap.request.fields.data.stored_data import PageCache
 
 StoredAs = Literal["images", "tar", "parquet", "rows"]
 INDEX = "items.json"

@@ -26,6 +26,7 @@ _SIZES = (1, 2, 3, 7, 16, 17, 33, 64, 127)
 _SEEDS = 4
 _MOST_SHRINKING = 200
 _FIRST_NUMBER = 1_000_000  # far from the numbers of the timed inputs
+_SECOND_NUMBER = 2  # of the timed inputs
 
 
 def _zeros(values: Array, rng: np.random.Generator) -> Array:
@@ -165,8 +166,11 @@ def cases_of(draw: Draw) -> Iterator[Case]:
 
 
 def warn_of_one_size(answers: Answers, draw: Draw) -> None:
-    """Note that all drawn arguments that were checked have the same sizes; numbers alone have none."""
-    drawn = [leaves_of_arguments(each) for each in answers.checked_on]
+    """Note that all drawn arguments that were checked have the same sizes; numbers alone have none.
+
+    Where checking took so long that there was time for one call only, the next arguments are looked at too.
+    """
+    drawn = [leaves_of_arguments(each) for each in (*answers.checked_on, draw.arguments(_SECOND_NUMBER))]
     shapes = [{name: leaf.values.shape for name, leaf in each.items()} for each in drawn]
     has_arrays = any(leaf.values.size > 1 for each in drawn for leaf in each.values())
     if has_arrays and all(each == shapes[0] for each in shapes):

@@ -125,7 +125,6 @@ class _Race:
         self._floor = self._opened("the empty call", None, terms, opened)
         self._arms = [self._opened(each.text, each, terms, opened) for each in contestants]
         self._calls = 1
-        self._check_s = 0.0
 
     @staticmethod
     def _opened(text: str, name: CallableName | None, terms: Terms, opened: ExitStack) -> Arm:

@@ -28,8 +28,8 @@ from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.spec import Spec, Tolerance
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan_modules import PlanModule, modules_of
+from fairlap.request.fields.data.stages import Stages
 from fairlap.request.fields.source import Source
-from fairlap.request.fields.stages import Stages
 from fairlap.scenarios.file_to_answer.answer_values import (
     AnswerValue,
     ExpectedAnswer,

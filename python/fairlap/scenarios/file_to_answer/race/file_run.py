@@ -18,7 +18,7 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.rotation import Rotation, Turn
-from fairlap.request.fields.stages import CODE
+from fairlap.request.fields.data.stages import CODE
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.file_to_answer.answer_values import from_arrays, why_wrong
 from fairlap.scenarios.file_to_answer.race.file_references import FileReference, references_of

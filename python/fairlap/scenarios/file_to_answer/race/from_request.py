@@ -14,7 +14,7 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked
 from fairlap.race.scenario_side import RaceSide
-from fairlap.request.fields.stages import CODE, hash_of_files, require_functions, stages_of
+from fairlap.request.fields.data.stages import CODE, hash_of_files, require_functions, stages_of
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import CALLABLE, Work
 from fairlap.scenarios.file_to_answer.race.file_references import references_of

@@ -21,8 +21,8 @@ from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.array_files.stored_rows import changed_rows
 from fairlap.models.registry import Model, find, follows_data
 from fairlap.models.spec import Integers, Spec
+from fairlap.request.fields.data.training_data import TrainingData
 from fairlap.request.fields.loss import CODE as E_LOSS
-from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.work import Work
 
 E_TO_SCORE = "E_TO_SCORE"

@@ -13,9 +13,9 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked
 from fairlap.race.scenario_side import RaceSide
-from fairlap.request.fields.mix import CODE, mix_in
-from fairlap.request.fields.padding import CODE as E_PADDING
-from fairlap.request.fields.padding import Padding, padding_in
+from fairlap.request.fields.sizes.mix import CODE, mix_in
+from fairlap.request.fields.sizes.padding import CODE as E_PADDING
+from fairlap.request.fields.sizes.padding import Padding, padding_in
 from fairlap.request.fields.source import Source
 from fairlap.request.names import CALLABLES, COMMAND, HTTP, ContestantName
 from fairlap.request.race_request import RaceRequest

@@ -13,7 +13,7 @@ from fairlap.models.registry import find, free_sizes_at
 from fairlap.models.sources.bundle import weights_file
 from fairlap.race.equal_work.material_sources import materials_for, seeds_of_inputs
 from fairlap.race.equal_work.materials import Materials
-from fairlap.request.fields.mix import CODE, Mix
+from fairlap.request.fields.sizes.mix import CODE, Mix
 from fairlap.request.fields.source import Source
 from fairlap.request.work import Work
 

@@ -13,7 +13,7 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import OneProcess
-from fairlap.request.fields.mix import Mix
+from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.mixed_sizes.mix_messages import CallsOfSize, MixFound
 from fairlap.scenarios.mixed_sizes.race.materials_of_sizes import materials_of_sizes

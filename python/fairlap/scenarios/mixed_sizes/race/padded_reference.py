@@ -19,7 +19,7 @@ from fairlap.models.reference import reference_answers
 from fairlap.models.registry import spec_with
 from fairlap.models.sources.bundle import reference_file
 from fairlap.race.equal_work.materials import Materials
-from fairlap.request.fields.mix import Mix
+from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.work import Work
 
 

@@ -17,8 +17,8 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
-from fairlap.request.fields.mix import Mix
-from fairlap.request.fields.padding import CODE, PaddedSize, Padding, Shapes
+from fairlap.request.fields.sizes.mix import Mix
+from fairlap.request.fields.sizes.padding import CODE, PaddedSize, Padding, Shapes
 from fairlap.request.work import Work
 from fairlap.scenarios.mixed_sizes.race.materials_of_sizes import works_of_sizes
 from fairlap.scenarios.mixed_sizes.race.padded_reference import PaddedReference, built_in_at, opened_at

@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from fairlap.request.fields.mix import Mix
+from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.work import Work
 from fairlap.results.column_definitions.scenarios import CallAtSize, ReadyInBlock
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlap.errors import InvalidRequest
 from fairlap.race.planning.works_from_request import modes_asked, precisions_asked
 from fairlap.race.scenario_side import RaceSide
-from fairlap.request.fields.stored_data import CODE, PREFIX_OF_DATA, stored_data_in
+from fairlap.request.fields.data.stored_data import CODE, PREFIX_OF_DATA, stored_data_in
 from fairlap.request.race_request import RaceRequest
 
 _OF_MODELS = (

@@ -13,12 +13,12 @@ import pytest
 for package in ("tensorflow", "keras", "jax", "optax"):
     pytest.importorskip(package, reason="`make test` installs it and runs this")
 
-from fairlap.frameworks import jax as jax_adapter  # noqa: E402
-from fairlap.frameworks import tensorflow as tensorflow_adapter  # noqa: E402
 from fairlap.frameworks.adapter_parts.losses import jax_losses, tensorflow_losses  # noqa: E402
 from fairlap.frameworks.adapter_parts.training import jax_training  # noqa: E402
 from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining  # noqa: E402
 from fairlap.frameworks.contract import Framework, Settings  # noqa: E402
+from fairlap.frameworks.libraries import jax as jax_adapter  # noqa: E402
+from fairlap.frameworks.libraries import tensorflow as tensorflow_adapter  # noqa: E402
 from fairlap.models.sources.tensorflow_files.keras_models import use_backend  # noqa: E402
 from fairlap.models.training.check import TrainingCheck  # noqa: E402
 from fairlap.race.equal_work import answers  # noqa: E402

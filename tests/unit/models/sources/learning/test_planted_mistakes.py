@@ -12,10 +12,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
 
-from fairlap.frameworks import torch as adapter  # noqa: E402
 from fairlap.frameworks.adapter_parts.losses import torch_losses  # noqa: E402
 from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining  # noqa: E402
 from fairlap.frameworks.contract import Contestant, Settings  # noqa: E402
+from fairlap.frameworks.libraries import torch as adapter  # noqa: E402
 from fairlap.models.arrays import Arrays  # noqa: E402
 from fairlap.models.training.check import TrainingCheck  # noqa: E402
 from fairlap.models.training.gradients import GradientCheck, GradientExercise, gradients_expected  # noqa: E402

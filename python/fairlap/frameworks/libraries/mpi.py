@@ -100,9 +100,6 @@ class Mpi(Framework):
             exchange = _Exchange(wanted.rank)
         return Collectives(exchange.bind, None, lambda result: result, exchange.in_force("collectives"), exchange.leave)
 
-    def version(self) -> str:
-        return self._version
-
 
 class _Exchange:
     """The ranks that mpirun started. Importing ``MPI`` starts the library."""

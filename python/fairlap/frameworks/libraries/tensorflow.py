@@ -47,7 +47,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import DERIVATIVES
+from fairlap.models.modes import modes_in
 from fairlap.models.workload import Workload
 
 _ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
@@ -65,7 +65,7 @@ class TensorFlow(Framework):
     tunable_on: ClassVar = {"cuda": {"variant": ("graph", "xla")}}
     not_tuned: ClassVar = {"memory_format": "TensorFlow's convolutions on the CPU know one, channels last"}
     devices = ("cpu", "cuda")
-    modes = ("infer", "grad", "train", *DERIVATIVES)
+    modes = ("infer", "grad", "train", *modes_in("tensorflow"))
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
     no_precision: ClassVar = {"int8": "it quantizes for LiteRT only: race litert"}
@@ -111,7 +111,7 @@ class TensorFlow(Framework):
             model = implementation.build(work.weights, getattr(tf, TYPES.get(work.precision, "float32")))
         if work.spec.continuation:
             return _generating(work, wanted, model, implementation.canonical, phase)
-        step, training = _STEPS[work.mode](work, wanted, model, implementation, strategy)
+        step, training = _STEPS.get(work.mode, _inferring)(work, wanted, model, implementation, strategy)
         function = None
         eager = step
         if wanted.variant:
@@ -164,9 +164,6 @@ class TensorFlow(Framework):
         with phase("join"):
             return collectives(wanted)
 
-    def version(self) -> str:
-        return self._version
-
 
 def _inferring(_work: Workload, _wanted: Settings, model: Any, _implementation: Any, _strategy: Any) -> Step:
     return model.__call__, None
@@ -196,8 +193,7 @@ def _trained(work: Workload, wanted: Settings, model: Any, implementation: Any, 
 Step = tuple[Callable[..., Any], Any]
 """What a mode calls, and what is trained by it."""
 
-_STEPS = {"infer": _inferring, "grad": _differentiated, "train": _trained}
-_STEPS |= dict.fromkeys(DERIVATIVES, _inferring)
+_STEPS = {"grad": _differentiated, "train": _trained}
 
 
 def _strategy(work: Workload, wanted: Settings, phase: Phase) -> Any:

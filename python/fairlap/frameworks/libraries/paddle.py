@@ -86,9 +86,6 @@ class Paddle(Framework):
             in_force=_in_force(model, wanted),
         )
 
-    def version(self) -> str:
-        return self._version
-
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
         from fairlap.frameworks.adapter_parts.training.paddle_training import PaddleTraining
 

@@ -64,9 +64,6 @@ class OnnxRuntimeGenAi(Framework):
             no_memory_because="ONNX Runtime's Python interface reports no statistics of its arena",
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _generation(genai: Any, model: Any, config: Any, kept: KeptPrompt | None) -> Generation:
     params = genai.GeneratorParams(model)

@@ -190,9 +190,6 @@ class OnnxRuntime(Framework):
             compilation=partial(_compilation, onnxruntime, work, graph, wanted, place, bind, any_size),
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _refuse(work: Workload, wanted: Settings) -> None:
     refuse_what_is_unknown(OnnxRuntime, work, wanted)

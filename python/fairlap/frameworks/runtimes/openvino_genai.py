@@ -72,9 +72,6 @@ class OpenVinoGenAi(Framework):
             no_memory_because="on the CPU OpenVINO reports no statistics of memory",
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _properties(threads: int) -> dict[str, Any]:
     return {

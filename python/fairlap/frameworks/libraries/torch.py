@@ -62,7 +62,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import AGENTS, DERIVATIVES
+from fairlap.models.modes import DERIVATIVES, MODES, modes_in
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 
@@ -97,7 +97,7 @@ class Torch(Framework):
     }
     devices = ("cpu", "cuda")
     devices_of: ClassVar = {GRAPH: ("cuda",)}
-    modes = ("infer", "grad", "train", "simulate", *AGENTS, *DERIVATIVES)
+    modes = ("infer", "grad", "train", *modes_in("torch"))
     modes_of: ClassVar = {
         FSDP: ("train",),  # what it divides is kept from step to step
         GRAPH: ("infer",),
@@ -129,10 +129,9 @@ class Torch(Framework):
             prepare_device(wanted.device, wanted.device_memory_limit_bytes, self.packages[0], tf32=tf32)
         put_in_force(wanted)
         self._version = str(torch.__version__)
-        prepared = {"infer": self._inferring, "grad": self._differentiated, "train": self._training}
-        prepared["simulate"] = self._inferring
-        prepared |= dict.fromkeys((*AGENTS, *DERIVATIVES), self._of_function)
-        return prepared[work.mode](work, wanted, phase)
+        facts = MODES[work.mode]
+        usual = self._of_function if facts.differentiates or facts.acts else self._inferring
+        return {"grad": self._differentiated, "train": self._training}.get(work.mode, usual)(work, wanted, phase)
 
     def _inferring(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         import torch
@@ -242,9 +241,6 @@ class Torch(Framework):
         torch.set_num_threads(wanted.threads)
         with phase("join"):
             return collectives(wanted)
-
-    def version(self) -> str:
-        return self._version
 
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
         from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining, in_autocast

@@ -63,7 +63,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import AGENTS, DERIVATIVES
+from fairlap.models.modes import modes_in
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
@@ -77,7 +77,7 @@ class Jax(Framework):
     packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2", "optax==0.2.8")}
     module = "jax"
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
-    modes = ("infer", "grad", "train", "simulate", *AGENTS, *DERIVATIVES)
+    modes = ("infer", "grad", "train", *modes_in("jax"))
     generates = True
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32", "fp16", "bf16", "tf32", "fp64")
     no_precision: ClassVar = {
@@ -127,7 +127,8 @@ class Jax(Framework):
             return _trained(work, wanted, model, tree, leaves, canonical, phase)
         if work.spec.continuation:
             return _generating(work, wanted, model, tree, leaves, canonical, phase)
-        function, arguments, answers = _CALLED[work.mode](work, model, tree, leaves, canonical)
+        called = {"grad": _differentiated}.get(work.mode, _inferring)
+        function, arguments, answers = called(work, model, tree, leaves, canonical)
         slots = SlotViews(work)
         step, compiled = _compiled(function, (*arguments, inputs), wanted, phase)
 
@@ -171,9 +172,6 @@ class Jax(Framework):
         with phase("join"):
             return collectives(wanted, partial(_device, wanted.device))
 
-    def version(self) -> str:
-        return self._version
-
 
 def _configure(work: Workload, wanted: Settings) -> None:
     import jax
@@ -206,10 +204,6 @@ def _differentiated(
     loss = partial(loss_with, loss_of_batch(model, work.spec.loss), partial(joined, tree, trained))
     answers = partial(gradients_of, work, canonical, partial(zeros_between, leaves, trained))
     return jax.value_and_grad(loss), (learnt, fixed, put(work.labels, work)), answers
-
-
-_CALLED = {"infer": _inferring, "grad": _differentiated, "simulate": _inferring}
-_CALLED |= dict.fromkeys((*AGENTS, *DERIVATIVES), _inferring)
 
 
 def _generating(

@@ -144,9 +144,6 @@ class LiteRT(Framework):
             no_memory_because="LiteRT's Python interface has no statistics of its arena",
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _interpreter(make: Callable[..., Any], file: Path, threads: int, resolver: Any) -> Any:
     interpreter = make(model_path=str(file), num_threads=threads, experimental_op_resolver_type=resolver)

@@ -11,7 +11,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest, reason_of
-from fairlap.request.fields.drawn_sizes import drawn_sizes, is_drawn
+from fairlap.request.fields.sizes.drawn_sizes import drawn_sizes, is_drawn
 
 CODE = "E_SHAPES"
 MOST_SIZES = 32  # distinct ones: each is proven, bound to inputs, and compiled for

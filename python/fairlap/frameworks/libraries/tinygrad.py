@@ -77,9 +77,6 @@ class TinyGrad(Framework):
             },
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _compiler() -> str:
     """Ask the compiler for its version."""

@@ -102,9 +102,6 @@ class ExecuTorch(Framework):
             },
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _run(_program: bytes, execute: Callable[[Any], Any], tensors: tuple[Any, ...]) -> Any:
     """Run the method and keep its program alive, because it reads the program where the bytes are."""

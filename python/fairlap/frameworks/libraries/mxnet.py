@@ -55,9 +55,6 @@ class MXNet(Framework):
             in_force=_in_force(model, wanted),
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _with_loss(model: Any, work: Workload) -> Any:
     """Combine the model and its loss in a block that hybridizes as a whole."""

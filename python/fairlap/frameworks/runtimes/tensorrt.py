@@ -83,9 +83,6 @@ class TensorRt(Framework):
             no_memory_because=_NO_MEMORY,
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 class _Given:
     """The graph in the precision that is raced, and what is known of it."""

@@ -128,9 +128,6 @@ class OpenVino(Framework):
             ),
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
     def counted_model() -> RebuiltModel:

@@ -82,9 +82,6 @@ class LlamaCpp(Framework):
             no_memory_because="llama.cpp reports no statistics of its memory here",
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def _context(llama_cpp: Any, model: Any, work: Workload, threads: int, cached_in: int) -> Any:
     """Make room for all prompts and answers, and for all prompts in one call; they are read 512 tokens at a time."""

@@ -1,0 +1,1 @@
+"""Frameworks that hold arrays and differentiate: they infer, and most of them train."""

@@ -1,0 +1,1 @@
+"""Runtimes, which run the files of models, and train none."""

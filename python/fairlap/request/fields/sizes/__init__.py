@@ -1,0 +1,1 @@
+"""Sizes of inputs that change from call to call, and other inputs than the drawn ones."""
