@@ -1,4 +1,4 @@
-"""What all agents do outside of their library: numbers drawn alike for all, steps in NumPy, and what a policy is worth.
+"""What agents do outside of their library: steps in NumPy, and what a policy is worth.
 
 While an agent learns, an episode that ended starts over in the same step, from a newly drawn state.
 """
@@ -11,43 +11,24 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from fairlap.bench_models.agents.ppo import (
+from fairlap.bench_models.agents.algorithm import (
     ACTIONS,
     ENDED,
-    LOG_SHARES,
-    MINIBATCHES,
+    LAST,
+    NOISE,
     OBSERVATIONS,
-    PASSES,
     REWARDS,
-    ROWS,
-    STEPS,
-    VALUES,
-    log_shares_of,
+    STARTS,
+    Algorithm,
+    Array,
 )
 from fairlap.bench_models.environments.environment import Components, Environment
-
-STARTS, UNIFORM = "starts", "uniform"
-"""What is drawn for an iteration besides ``rows``: shares of where episodes start, and the number for each action."""
 
 EVALUATED = 64
 _SEED_OF_EVALUATION = 2026
 
-Array = npt.NDArray[Any]
-Policy = Callable[[Array], tuple[Array, Array]]
-"""From observations to log shares and values."""
-
-
-def drawn(environment: Environment, batch: int, seed: tuple[int, ...], iteration: int) -> dict[str, Array]:
-    rng = np.random.default_rng([*seed, iteration])
-    steps = STEPS * batch
-    return {
-        STARTS: rng.random((STEPS, batch, len(environment.low)), np.float32),
-        UNIFORM: rng.random((STEPS, batch), np.float32),
-        ROWS: np.stack([rng.permutation(steps) for _ in range(PASSES)])
-        .reshape(-1, steps // MINIBATCHES)
-        .astype(np.int32),
-    }
+Act = Callable[[Array, Array], tuple[Array, dict[str, Array]]]
+"""From observations and the noise of the step to actions, and to what else is kept of it."""
 
 
 def advanced(
@@ -78,26 +59,26 @@ class Environments:
     def begun(cls, environment: Environment, batch: int, shares: Array) -> Environments:
         return cls(environment, tuple(environment.starts(shares)), np.zeros(batch, np.int32))
 
-    def collect(self, policy: Policy, numbers: Mapping[str, Array]) -> dict[str, Array]:
+    def collect(self, act: Act, numbers: Mapping[str, Array]) -> dict[str, Array]:
         """Act for an iteration."""
         environment, kind = self.environment, self.components[0].dtype
-        batch = len(self.elapsed)
+        each_step = (len(numbers[STARTS]), len(self.elapsed))
         found = {
-            OBSERVATIONS: np.empty((STEPS, batch, environment.observations), kind),
-            ACTIONS: np.empty((STEPS, batch), np.int32),
-            LOG_SHARES: np.empty((STEPS, batch), kind),
-            VALUES: np.empty((STEPS + 1, batch), kind),
-            REWARDS: np.empty((STEPS, batch), kind),
-            ENDED: np.empty((STEPS, batch), np.int32),
+            OBSERVATIONS: np.empty((*each_step, environment.observations), kind),
+            ACTIONS: np.empty(each_step, np.int32),
+            REWARDS: np.empty(each_step, kind),
+            ENDED: np.empty(each_step, np.int32),
         }
-        each = np.arange(batch)
-        for step in range(STEPS):
+        for step in range(len(numbers[STARTS])):
             began_s = perf_counter()
             seen = found[OBSERVATIONS][step] = observed(environment, self.components, np)
             acting_s = perf_counter()
-            log_shares, found[VALUES][step] = policy(seen)
-            action = chosen(np.exp(log_shares), numbers[UNIFORM][step], np)
-            found[ACTIONS][step], found[LOG_SHARES][step] = action, log_shares[each, action]
+            action, kept = act(seen, numbers[NOISE][step])
+            found[ACTIONS][step] = action
+            for name, array in kept.items():
+                if not step:
+                    found[name] = np.empty((*each_step, *array.shape[1:]), kind)
+                found[name][step] = array
             acted_s = perf_counter()
             first = tuple(environment.starts(numbers[STARTS][step].astype(kind)))
             self.components, self.elapsed, found[REWARDS][step], found[ENDED][step] = advanced(
@@ -105,23 +86,17 @@ class Environments:
             )
             self.inferring_s += acted_s - acting_s
             self.stepping_s += perf_counter() - acted_s + acting_s - began_s
-        found[VALUES][STEPS] = policy(observed(environment, self.components, np))[1]
-        return found
+        return {**found, LAST: observed(environment, self.components, np)}
 
 
-def chosen(shares: Any, uniform: Any, arrays: Any) -> Any:
-    """Take the first action up to which the shares come to more than the number that was drawn."""
-    return (uniform[..., None] >= arrays.cumsum(shares, -1)[..., :-1]).sum(-1)
-
-
-def mean_return(environment: Environment, weights: Mapping[str, Array]) -> float:
-    """Let the most probable actions act in float64, for one episode from each of the same starts for all agents."""
+def mean_return(algorithm: Algorithm, environment: Environment, weights: Mapping[str, Array]) -> float:
+    """Let the best actions act in float64, for one episode from each of the same starts for all agents."""
     held = {name: array.astype(np.float64) for name, array in weights.items()}
     shares = np.random.default_rng(_SEED_OF_EVALUATION).random((EVALUATED, len(environment.low)))
     components: Components = tuple(environment.starts(shares))
     goes_on, returns = np.ones(EVALUATED, np.bool_), np.zeros(EVALUATED)
     for _ in range(environment.most_steps):
-        action = log_shares_of(held, observed(environment, components, np), np).argmax(-1)
+        action = algorithm.preferences(held, observed(environment, components, np), np).argmax(-1)
         components, reward, over = environment.advance(components, action.astype(np.float64), np)
         returns += np.where(goes_on, reward, 0.0)
         goes_on &= ~np.asarray(over)

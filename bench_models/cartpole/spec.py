@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fairlap.bench_models.agents.ppo import interface_of
 from fairlap.bench_models.environments.environment import Components, Environment
+from fairlap.models.modes import AGENTS
 
 _GRAVITY, _FORCE, _STEP_S = 9.8, 10.0, 0.02
 _POLE_MASS, _MASS, _HALF_LENGTH = 0.1, 1.1, 0.5
@@ -46,6 +46,6 @@ ENVIRONMENT = Environment(
     actions=2,
     gymnasium="CartPole-v1",
     gymnax="CartPole-v1",
-    learning={"ppo": interface_of(observations=4, actions=2)},
+    learned_by=AGENTS,
 )
 SPEC = ENVIRONMENT.spec()

@@ -13,15 +13,31 @@ from typing import Any, ClassVar
 from fairlap.models.spec import BATCH, STANDARD_NORMAL, Constant, Fill, Interface, Spec, Tensor, Tolerance, Weight
 from fairlap.request.work import Mode
 
-POINT, ALONG = "point", "along"
-"""The inputs: where it is differentiated, and the tangent of jvp, hvp and third, or the cotangent of vjp."""
+POINT, ALONG, TARGET = INPUTS = ("point", "along", "target")
+"""The inputs: where it is differentiated; the tangent of jvp, hvp and third, or the cotangent of vjp; and of
+per-sample what the value should be."""
 
-VALUE = "value"
+VALUE, SAMPLE_GRADIENT = "value", "sample_gradient/"
 FORWARD, REVERSE = "forward", "reverse"
 
 Value = Callable[[Any, Any, Any], Any]
 
 _COSINE, _OFF, _NORM = 0.9999, 1e-3, 2e-4  # of a derivative in float32
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """Where the value of a function is where ``step`` comes to rest; ``slope`` is the Jacobian of a step there."""
+
+    step: Callable[[Any, Any, Any, Any], Any]  # of where it is, a point, the module of arrays, and weights
+    slope: Callable[[Any, Any, Any, Any], Any]
+    steps: int
+
+    def found(self, start: Any, point: Any, arrays: Any, weights: Any) -> Any:
+        at = start
+        for _ in range(self.steps):
+            at = self.step(at, point, arrays, weights)
+        return at
 
 
 @dataclass(frozen=True)
@@ -41,12 +57,15 @@ class Function:
     fill: Fill = STANDARD_NORMAL
     weights: tuple[Weight, ...] = ()  # not trained: it is differentiated by its point
     of_one: bool = False  # ``value`` takes a single point: there are no axes before its own
+    by_sample: bool = False  # whether the loss of each point may be differentiated by the weights
+    fixed_point: FixedPoint | None = None  # which libraries differentiate implicitly, and not by its steps
     size: float = 1.0  # of its derivatives, so that elements near 0 may be off by a thousandth of it
 
     @property
     def modes(self) -> tuple[Mode, ...]:
         """Only a function with one output has second and third derivatives here."""
-        return ("infer", "jvp", "vjp", "jacobian", *(("hvp", "hessian", "third") if self.outputs is None else ()))
+        second: tuple[Mode, ...] = ("hvp", "hessian", "third") if self.outputs is None else ()
+        return ("infer", "jvp", "vjp", "jacobian", *second, *(("per-sample",) if self.by_sample else ()))
 
     def spec(self) -> Spec:
         point = (BATCH, self.numbers)
@@ -67,6 +86,10 @@ class Function:
             "hvp": Interface((at, along(point)), (out("hvp", self.numbers),)),
             "hessian": Interface((at,), (out("hessian", self.numbers, self.numbers),)),
             "third": Interface((at, along(point)), (out("third", self.numbers),)),
+            "per-sample": Interface(
+                (at, Tensor(TARGET, (BATCH, *row))),
+                tuple(out(SAMPLE_GRADIENT + weight.name, *weight.shape) for weight in self.weights),
+            ),
         }
         return Spec(
             name=self.name,
@@ -88,6 +111,7 @@ class OfFunction:
     """What the implementations in all libraries have."""
 
     directions: ClassVar[dict[Mode, tuple[str, ...]]]  # in which it can take a derivative, the usual one first
+    stop_gradient: ClassVar[Callable[[Any], Any]]  # of an array, what no derivative passes
 
     def __init__(self, spec: ModuleType) -> None:
         self.function: Function = spec.FUNCTION
@@ -96,6 +120,25 @@ class OfFunction:
 
     def differentiate(self, mode: Mode, direction: str = "") -> None:
         self.mode, self._direction = mode, direction
+
+    @property
+    def value(self) -> Value:
+        """The function, from which derivatives are taken."""
+        of_fixed_point = self.function.fixed_point is not None and self.mode != "infer"
+        return self._implicit_value if of_fixed_point else self.function.value
+
+    def _implicit_value(self, point: Any, arrays: Any, weights: Any) -> Any:
+        """Give a value whose derivative is that of the implicit function theorem.
+
+        At a fixed point z = f(z, x) the implicit function theorem has dz = (1 - f_z)^-1 f_x dx. A step of Newton's from
+        there moves nothing, and has this derivative where only its f(z, x) is differentiated.
+        """
+        fixed_point, stop = self.function.fixed_point, type(self).stop_gradient
+        assert fixed_point is not None
+        at = stop(self.function.value(point, arrays, weights))
+        off = fixed_point.step(at, point, arrays, weights) - at
+        rest = arrays.eye(at.shape[-1]) - stop(fixed_point.slope(at, point, arrays, weights))
+        return at + arrays.linalg.solve(rest, off[..., None])[..., 0]
 
     @property
     def direction(self) -> str:

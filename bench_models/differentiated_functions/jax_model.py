@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from fairlap.bench_models.differentiated_functions.function import ALONG, POINT
+from fairlap.bench_models.differentiated_functions.function import INPUTS
 from fairlap.bench_models.differentiated_functions.transforms import ByTransforms
 from fairlap.models.arrays import Arrays
 
 
 class Implementation(ByTransforms):
     transforms: ClassVar = jax
+    stop_gradient: ClassVar = staticmethod(jax.lax.stop_gradient)
 
     def params(self, weights: Arrays) -> dict[str, Any]:
         return dict(weights)
@@ -21,5 +22,4 @@ class Implementation(ByTransforms):
         return params
 
     def forward(self, params: dict[str, Any], inputs: dict[str, Any]) -> tuple[Any, ...]:
-        given = [inputs[name] for name in (POINT, ALONG) if name in inputs]
-        return self.derivative()(lambda point: self.function.value(point, jnp, params), given)
+        return self.derivative(jnp)(params, [inputs[name] for name in INPUTS if name in inputs])

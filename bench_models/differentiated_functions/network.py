@@ -23,6 +23,7 @@ def network(numbers: int, outputs: int) -> Function:
             Weight("first_bias", (HIDDEN,), Uniform(-0.5, 0.5), trained=False),
             Weight("second", (HIDDEN, outputs), Normal(HIDDEN**-0.5), trained=False),
         ),
+        by_sample=True,
     )
 
 

@@ -1,8 +1,8 @@
 """The reference of derivatives, in float64: first ones by complex steps, second and third ones by differences of those.
 
 A complex step has no cancellation, so first derivatives are right to rounding. The central difference of two of them
-is right to about nine digits, and so is the second difference of five. Tests compare them with closed forms and with
-derivatives by mpmath.
+is right to about nine digits, and so is the second difference of five. Gradients of each sample follow the chain rule,
+one sample after the other. Tests compare them with closed forms, with derivatives by mpmath, and with complex steps.
 """
 
 from __future__ import annotations
@@ -11,8 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.bench_models.differentiated_functions.function import ALONG, POINT, VALUE, OfFunction
+from fairlap.bench_models.differentiated_functions.function import (
+    ALONG,
+    POINT,
+    SAMPLE_GRADIENT,
+    TARGET,
+    VALUE,
+    OfFunction,
+)
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.differentiation import gradients
 
 Array = npt.NDArray[Any]
 
@@ -26,9 +34,24 @@ class Implementation(OfFunction):
     directions: ClassVar = {}
 
     def forward(self, weights: Arrays, inputs: Arrays) -> dict[str, Array]:
+        if self.mode == "per-sample":
+            return self._by_sample(weights, inputs)
         alongs = inputs.get(ALONG, [None] * len(inputs[POINT]))
         found = [self._of_point(weights, point, along) for point, along in zip(inputs[POINT], alongs, strict=True)]
         return {name: np.array([each[name] for each in found]) for name in found[0]}
+
+    def _by_sample(self, weights: Arrays, inputs: Arrays) -> dict[str, Array]:
+        held = {name: array.astype(np.float64) for name, array in weights.items()}
+
+        def gradient(point: Array, target: Array) -> dict[str, Array]:
+            def loss(traced: Any) -> Any:
+                off = self.function.value(point[None], np, traced) - target[None]
+                return (off * off).mean()
+
+            return gradients(loss, held)[1]
+
+        found = [gradient(*each) for each in zip(inputs[POINT], inputs[TARGET], strict=True)]
+        return {SAMPLE_GRADIENT + name: np.array([each[name] for each in found]) for name in held}
 
     def _of_point(self, weights: Arrays, point: Array, along: Any) -> dict[str, Any]:
         value = self._value(weights, point)

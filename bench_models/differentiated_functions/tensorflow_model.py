@@ -7,26 +7,35 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import tensorflow as tf
-from fairlap.bench_models.differentiated_functions.function import ALONG, FORWARD, POINT, REVERSE, OfFunction
+from fairlap.bench_models.differentiated_functions.function import FORWARD, INPUTS, REVERSE, OfFunction
 from fairlap.models.arrays import Arrays
 
 Derivative = Callable[..., tuple[Any, ...]]
 
 ARRAYS = SimpleNamespace(
-    tanh=tf.tanh, exp=tf.exp, log=tf.math.log, sum=tf.reduce_sum, mean=tf.reduce_mean, reshape=tf.reshape
+    tanh=tf.tanh,
+    exp=tf.exp,
+    log=tf.math.log,
+    sum=tf.reduce_sum,
+    mean=tf.reduce_mean,
+    reshape=tf.reshape,
+    zeros_like=tf.zeros_like,
+    eye=tf.eye,
+    linalg=tf.linalg,
 )
 
 
 class Held(tf.Module):
     def __init__(
-        self, value: Callable[..., Any], weights: Arrays, dtype: Any, derivative: Callable[[Any], Derivative]
+        self, value: Callable[..., Any], weights: Arrays, dtype: Any, derivative: Callable[[Any, list[Any]], Derivative]
     ) -> None:
         super().__init__()
         self.variables_by_name = {name: tf.Variable(tf.cast(array, dtype)) for name, array in weights.items()}
-        self._of_points = derivative(lambda points: value(points, ARRAYS, self.variables_by_name))
+        own = self.variables_by_name
+        self._of_points = derivative(lambda points: value(points, ARRAYS, own), list(own.values()))
 
     def __call__(self, inputs: dict[str, Any]) -> tuple[Any, ...]:
-        return self._of_points(*(inputs[name] for name in (POINT, ALONG) if name in inputs))
+        return self._of_points(*(inputs[name] for name in INPUTS if name in inputs))
 
 
 class Implementation(OfFunction):
@@ -39,18 +48,22 @@ class Implementation(OfFunction):
         "hvp": (FORWARD, REVERSE),
         "hessian": (REVERSE,),
         "third": (FORWARD, REVERSE),
+        "per-sample": (REVERSE,),
     }
+    stop_gradient: ClassVar = staticmethod(tf.stop_gradient)
 
     def build(self, weights: Arrays, dtype: Any) -> Held:
-        derivative, direction = _DERIVATIVES[self.mode], self.direction
+        derivative, direction = _DERIVATIVES.get(self.mode), self.direction
         function = self.function
-        value = function.value
+        value = self.value
         if function.of_one:  # a user's, which gets TensorFlow's version of NumPy
             value = _of_each(value, tf.experimental.numpy)
         elif function.outputs is None:
             # Of products of matrices with more axes, oneDNN ended the process in batch_jacobian of TensorFlow 2.21.
             value = _of_each(value, ARRAYS)
-        return Held(value, weights, dtype, lambda held: derivative(held, direction))
+        if self.mode == "per-sample":
+            return Held(value, weights, dtype, _by_sample)
+        return Held(value, weights, dtype, lambda held, _: derivative(held, direction))
 
     def canonical(self, _name: str, array: Any) -> Any:
         return array
@@ -59,6 +72,18 @@ class Implementation(OfFunction):
 def _of_each(value: Callable[..., Any], arrays: Any) -> Callable[..., Any]:
     """Call it with one point after the other."""
     return lambda points, _arrays, weights: tf.stack([value(each, arrays, weights) for each in tf.unstack(points)])
+
+
+def _by_sample(value: Any, variables: list[Any]) -> Derivative:
+    def of_sample(sample: tuple[Any, Any]) -> list[Any]:
+        point, target = sample
+        with tf.GradientTape() as tape:
+            off = value(point[None])[0] - target
+            loss = tf.reduce_mean(off * off)
+        found: list[Any] = tape.gradient(loss, variables)
+        return found
+
+    return lambda points, targets: tuple(tf.vectorized_map(of_sample, (points, targets)))
 
 
 def _value(value: Any, _direction: str) -> Derivative:

@@ -15,17 +15,16 @@ from torch import nn
 class _Held(nn.Module):
     """Its weights, and the derivative of a point."""
 
-    def __init__(self, value: Callable[..., Any], weights: Arrays, derivative: Callable[..., Any]) -> None:
+    def __init__(self, weights: Arrays, derivative: Callable[..., tuple[Any, ...]]) -> None:
         super().__init__()
         for name, array in weights.items():
             self.register_buffer(name, torch.tensor(array))
         self._names = tuple(weights)
-        self._value, self._derivative = value, derivative
+        self._derivative = derivative
 
     def _items(self, *inputs: Any) -> tuple[Any, ...]:
         weights = {name: getattr(self, name) for name in self._names}
-        found: tuple[Any, ...] = self._derivative(lambda point: self._value(point, torch, weights), inputs)
-        return found
+        return self._derivative(weights, inputs)
 
 
 class AtPoint(_Held):
@@ -38,9 +37,16 @@ class Along(_Held):
         return self._items(point, along)
 
 
+class ToTarget(_Held):
+    def forward(self, point: Any, target: Any) -> tuple[Any, ...]:
+        return self._items(point, target)
+
+
 class Implementation(ByTransforms):
     transforms: ClassVar = torch.func
+    stop_gradient: ClassVar = staticmethod(torch.Tensor.detach)
 
     def build(self, weights: Arrays) -> nn.Module:
-        kind = Along if self.mode in ("jvp", "vjp", "hvp", "third") else AtPoint
-        return kind(self.function.value, weights, self.derivative()).eval()
+        takes_along = self.mode in ("jvp", "vjp", "hvp", "third")
+        kind = Along if takes_along else ToTarget if self.mode == "per-sample" else AtPoint
+        return kind(weights, self.derivative(torch)).eval()

@@ -23,19 +23,37 @@ class ByTransforms(OfFunction):
         "hvp": (FORWARD, REVERSE),
         "hessian": (FORWARD, REVERSE),
         "third": (FORWARD, REVERSE),
+        "per-sample": (REVERSE,),
     }
 
-    def derivative(self) -> Callable[[Callable[[Any], Any], Sequence[Any]], tuple[Any, ...]]:
-        """Make what takes the derivative that the mode names, of a function at points."""
-        derived, of, direction = _DERIVATIVES[self.mode], self.transforms, self.direction
+    def derivative(self, arrays: Any) -> Callable[[dict[str, Any], Sequence[Any]], tuple[Any, ...]]:
+        """Make what takes the derivative that the mode names, from weights and inputs."""
+        of, value = self.transforms, self.value
+        if self.mode == "per-sample":
+            return _by_sample(of, value, arrays)
+        derived, direction = _DERIVATIVES[self.mode], self.direction
 
-        def at_points(value: Callable[[Any], Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
-            of_point: Derivative = derived(of, value, direction)
+        def at_points(weights: dict[str, Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
+            of_point: Derivative = derived(of, lambda point: value(point, arrays, weights), direction)
             if len(inputs[0]) == 1:
                 return tuple(each[None] for each in of_point(*(each[0] for each in inputs)))
             return tuple(of.vmap(of_point)(*inputs))
 
         return at_points
+
+
+def _by_sample(of: Any, value: Any, arrays: Any) -> Callable[[dict[str, Any], Sequence[Any]], tuple[Any, ...]]:
+    def loss(weights: dict[str, Any], point: Any, target: Any) -> Any:
+        off = value(point, arrays, weights) - target
+        return (off * off).mean()
+
+    gradient = of.vmap(of.grad(loss), (None, 0, 0))
+
+    def of_samples(weights: dict[str, Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
+        found = gradient(weights, *inputs)
+        return tuple(found[name] for name in weights)
+
+    return of_samples
 
 
 def _value(_: Any, value: Any, _direction: str) -> Derivative:

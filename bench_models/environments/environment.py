@@ -8,12 +8,13 @@ ignores its action, has no reward, and puts the environment back to where it sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
-from fairlap.models.spec import BATCH, Constant, Integers, Interface, Spec, Tensor, Tolerance, Uniform
+from fairlap.bench_models.agents.algorithm import algorithm_of
+from fairlap.models.spec import BATCH, Constant, Integers, Spec, Tensor, Tolerance, Uniform
 from fairlap.request.work import Mode, Precision
 
 STEPS = 256
@@ -55,7 +56,7 @@ class Environment:
     size: float = 1.0  # of an observation
     gymnasium: str = ""  # its name there
     gymnax: str = ""
-    learning: Mapping[Mode, Interface] = field(default_factory=dict)  # of the agents that learn in it
+    learned_by: tuple[Mode, ...] = ()  # the algorithms of the agents that learn in it
 
     def spec(self) -> Spec:
         drawn = Integers(0, self.actions) if self.actions else Uniform(-self.largest_action, self.largest_action)
@@ -77,11 +78,13 @@ class Environment:
             parameters=0,
             gmacs_per_item=None,
             published=self.published,
-            modes=("simulate", *self.learning),
+            modes=("simulate", *self.learned_by),
             precisions=("fp64", "fp32"),
             tolerances={precision: Tolerance(-1.0, share * self.size, share) for precision, share in LOST.items()},
             default_batch=64,
-            interfaces=self.learning,
+            interfaces={
+                mode: algorithm_of(mode).interface_of(self.observations, self.actions) for mode in self.learned_by
+            },
         )
 
     def starts(self, shares: Any) -> list[Any]:
@@ -111,7 +114,7 @@ def step(environment: Environment, first: Components, at: Rollouts, action: Any,
 class OfEnvironment:
     """What the implementations in all libraries have."""
 
-    library: ClassVar[str] = ""  # of the agents that learn in it; none where none do
+    agents: ClassVar[str] = ""  # the file of an algorithm with the agents that learn in it; none where none do
 
     def __init__(self, spec: ModuleType) -> None:
         self.environment: Environment = spec.ENVIRONMENT
@@ -121,7 +124,7 @@ class OfEnvironment:
         """Give the agent that learns in the environment, in a mode that is the name of its algorithm."""
         if mode == "simulate":
             return self
-        found = import_module(f"fairlap.bench_models.agents.{mode}_{self.library}")
+        found = import_module(f"fairlap.bench_models.agents.{mode}.{self.agents}")
         return found.Implementation(self.environment)
 
     def hold_in(self, precision: Precision) -> None:

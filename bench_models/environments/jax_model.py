@@ -11,7 +11,7 @@ from fairlap.models.arrays import Arrays
 
 
 class Implementation(OfEnvironment):
-    library = "jax"
+    agents = "jax_model"
 
     def params(self, weights: Arrays) -> dict[str, Any]:
         return dict(weights)

@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 
 class Implementation(OfEnvironment):
-    library = "reference"
+    agents = "reference"
 
     def forward(self, weights: Arrays, inputs: Arrays) -> dict[str, Array]:
         observations, rewards, ended = self.trajectories(inputs)

@@ -32,7 +32,7 @@ class Simulated(nn.Module):
 
 
 class Implementation(OfEnvironment):
-    library = "torch"
+    agents = "torch_model"
 
     def build(self, weights: Arrays) -> nn.Module:
         return Simulated(self.environment, getattr(torch, self.state_type)).eval()

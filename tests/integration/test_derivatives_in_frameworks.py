@@ -54,6 +54,16 @@ def test_batches_of_points_are_differentiated_together() -> None:
     assert {(row.outcome, row.message) for row in rows} == {("finished", "")}
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_samples_and_fixed_points_are_the_reference_s_too(library: str) -> None:
+    pytest.importorskip(library, reason="`make test-slow` installs it and runs this")
+    rows = raced("map_32_to_32", LIBRARIES[library], "per-sample", batch=4).rows
+    for batch in (1, 3):
+        rows += raced("fixed_point", LIBRARIES[library], ("vjp", "jvp", "jacobian"), batch=batch).rows
+    rows += raced("fixed_point_unrolled", LIBRARIES[library], "vjp").rows
+    assert {(row.outcome, row.message) for row in rows} == {("finished", "")}
+
+
 def test_a_function_of_a_user_races_in_all_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own_derivatives.py").write_text(
         "def bowl(x, np):\n    return np.sum(x**4) + np.log(np.sum(np.exp(x)))\n"

@@ -12,8 +12,8 @@ from installed_package import install_frameworks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SOLVED_WITHIN_STEPS = 500_000
-"""As CleanRL reports of its PPO on CartPole-v1."""
+SOLVED_WITHIN_STEPS = {"ppo": 500_000, "dqn": 50_000}
+"""For which CleanRL trains its PPO, and RL Baselines3 Zoo its DQN, on CartPole-v1, which both then solve."""
 
 
 @pytest.fixture(autouse=True)
@@ -69,12 +69,13 @@ def test_the_picture_has_the_rate_at_each_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_an_agent_solves_the_cart_within_the_published_number_of_steps(library: str) -> None:
+@pytest.mark.parametrize("mode", ["ppo", "dqn"])
+def test_an_agent_solves_the_cart_within_the_published_number_of_steps(mode: str, library: str) -> None:
     pytest.importorskip(library, reason="`make test-slow` installs it and runs this")
-    [row] = raced("cartpole", (library,), "ppo", to_score="95%", epochs=120).rows
+    [row] = raced("cartpole", (library,), mode, to_score="95%", epochs=120).rows
     assert (row.outcome, row.message) == ("finished", "")
     assert row.reached_share == 1
-    assert row.steps_to_score <= SOLVED_WITHIN_STEPS
+    assert row.steps_to_score <= SOLVED_WITHIN_STEPS[mode]
     figures = {name: found.value for name, found in row.scenario_figures.items()}
     assert figures["iqm_steps_to_score"] == row.steps_to_score
     parts = sum(figures[name] for name in ("environment_s", "inference_s", "learning_s"))

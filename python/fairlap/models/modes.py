@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
-from fairlap.request.work import Mode
+from fairlap.request.work import AgentMode, Mode
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class ModeFacts:
     acts: bool = False  # an agent: its call is an update, and it learns from what its actions bring about
 
 
-DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian", "third")
+DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian", "third", "per-sample")
 
-AGENTS: tuple[Mode, ...] = ("ppo",)
+AGENTS: tuple[AgentMode, ...] = get_args(AgentMode)
 
 _CALLS, _SCENARIOS = "fairlap.scenarios.calls.race", "fairlap.scenarios"
 _INFERENCE = f"{_CALLS}.inference:Inference"

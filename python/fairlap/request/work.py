@@ -19,6 +19,9 @@ from fairlap.request.fields.source import Source
 from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.fields.training import Training
 
+AgentMode = Literal["ppo", "dqn"]
+"""The algorithms by which agents learn, each a folder of ``bench_models/agents``."""
+
 Mode = Literal[
     "infer",
     "grad",
@@ -31,8 +34,9 @@ Mode = Literal[
     "hessian",
     "jacobian",
     "third",
+    "per-sample",
     "simulate",
-    "ppo",
+    AgentMode,
 ]
 
 

@@ -1,35 +1,40 @@
-"""PPO against its formulas by hand, differences of its loss, and the same update in every library."""
+"""The agents: PPO against its formulas by hand, and the same updates of every algorithm in every library."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.bench_models.agents import ppo
-from fairlap.bench_models.agents.ppo_reference import Implementation as Reference
-from fairlap.bench_models.agents.ppo_reference import parts_of
-from fairlap.bench_models.agents.rollouts import (
+from fairlap.bench_models.agents.algorithm import (
+    ACTIONS,
+    AFTER,
+    ENDED,
+    NOISE,
+    OBSERVATIONS,
+    REWARDS,
     STARTS,
-    UNIFORM,
-    Environments,
-    chosen,
-    drawn,
-    mean_return,
+    algorithm_of,
 )
+from fairlap.bench_models.agents.ppo import algorithm as ppo
+from fairlap.bench_models.agents.ppo.algorithm import ALGORITHM, chosen
+from fairlap.bench_models.agents.ppo.reference import parts_of
+from fairlap.bench_models.agents.rollouts import Environments, mean_return
 from fairlap.bench_models.cartpole.spec import ENVIRONMENT, SPEC
 from fairlap.models.checks.differentiation import gradients
 from fairlap.models.draw import draw_inputs, draw_weights
+from fairlap.models.modes import AGENTS
+from fairlap.request.work import Mode
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 
 Array = npt.NDArray[Any]
 
-IN_PPO = SPEC.in_mode("ppo")
 BATCH = 2
 
 
@@ -43,18 +48,23 @@ def one_thread() -> Iterator[None]:
 
 
 @cache
-def inputs() -> dict[str, Array]:
-    return dict(draw_inputs(IN_PPO, BATCH, seed=0))
+def inputs(mode: Any = "ppo") -> dict[str, Array]:
+    return dict(draw_inputs(SPEC.in_mode(mode), BATCH, seed=0))
 
 
 @cache
-def weights() -> dict[str, Array]:
-    return dict(draw_weights(IN_PPO, seed=0))
+def weights(mode: Any = "ppo") -> dict[str, Array]:
+    return dict(draw_weights(SPEC.in_mode(mode), seed=0))
 
 
 @cache
-def expected() -> dict[str, Array]:
-    return Reference(ENVIRONMENT).forward(weights(), inputs())
+def expected(mode: Any) -> dict[str, Array]:
+    found: dict[str, Array] = agent(mode, "reference").forward(weights(mode), inputs(mode))
+    return found
+
+
+def agent(mode: str, file: str) -> Any:
+    return import_module(f"fairlap.bench_models.agents.{mode}.{file}").Implementation(ENVIRONMENT)
 
 
 def in_float64(arrays: dict[str, Array]) -> dict[str, Array]:
@@ -63,11 +73,11 @@ def in_float64(arrays: dict[str, Array]) -> dict[str, Array]:
 
 def test_weights_are_those_of_the_mode_alone() -> None:
     assert not SPEC.weights
-    assert {weight.name for weight in IN_PPO.weights} == set(weights())
-    assert IN_PPO.in_mode("simulate") == IN_PPO
-    assert sum(each.size for each in weights().values()) == 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2 + (
-        4 * 64 + 64 + 64 * 64 + 64 + 64 + 1
-    )
+    for mode, size in (("ppo", 2 * (4 * 64 + 64 + 64 * 64 + 64) + 64 * 2 + 2 + 64 + 1), ("dqn", 4610)):
+        in_mode = SPEC.in_mode(mode)  # type: ignore[arg-type]
+        assert {weight.name for weight in in_mode.weights} == set(weights(mode))
+        assert in_mode.in_mode("simulate") == in_mode
+        assert sum(each.size for each in weights(mode).values()) == size
 
 
 def test_advantages_are_the_discounted_sum_of_surprises() -> None:
@@ -130,58 +140,53 @@ def test_its_gradient_is_the_difference_of_the_loss() -> None:
     assert (ahead - behind) / (2 * step) == pytest.approx(expected_slope, rel=1e-6)
 
 
-def test_torch_makes_the_same_update() -> None:
-    from fairlap.bench_models.agents.ppo_torch import Implementation as InTorch
-
-    update = InTorch(ENVIRONMENT).build(weights())
+@pytest.mark.parametrize("mode", AGENTS)
+def test_torch_makes_the_same_update(mode: Mode) -> None:
+    update = agent(mode, "torch_model").build(weights(mode))
     for _ in range(2):  # each call begins with the weights that were given
-        found = update(*(torch.tensor(inputs()[tensor.name]) for tensor in IN_PPO.inputs))
-        agree([each.numpy() for each in found])
+        found = update(**{name: torch.tensor(each) for name, each in inputs(mode).items()})
+        agree(mode, [each.numpy() for each in found])
 
 
 @pytest.mark.slow
-def test_jax_makes_the_same_update() -> None:
+@pytest.mark.parametrize("mode", AGENTS)
+def test_jax_makes_the_same_update(mode: Mode) -> None:
     jax = pytest.importorskip("jax", reason="`make test-slow` installs it and runs this")
-    from fairlap.bench_models.agents.ppo_jax import Implementation as InJax
-
-    agree(jax.jit(InJax(ENVIRONMENT).forward)(weights(), inputs()))
+    agree(mode, jax.jit(agent(mode, "jax_model").forward)(weights(mode), inputs(mode)))
 
 
-def agree(found: Any) -> None:
-    for tensor, array in zip(IN_PPO.outputs, found, strict=True):
-        right: Array = expected()[tensor.name]
+def agree(mode: Mode, found: Any) -> None:
+    for tensor, array in zip(SPEC.in_mode(mode).outputs, found, strict=True):
+        right: Array = expected(mode)[tensor.name]
         before: Any = 0.0
-        if tensor.name.startswith(ppo.AFTER):
-            before = weights()[tensor.name.removeprefix(ppo.AFTER)]
+        if tensor.name.startswith(AFTER):
+            before = weights(mode)[tensor.name.removeprefix(AFTER)]
         off = np.linalg.norm(np.asarray(array) - right) / np.linalg.norm(right - before)
         assert off < 1e-3, (tensor.name, off)
 
 
 @pytest.mark.parametrize("library", ["torch", pytest.param("jax", marks=pytest.mark.slow)])
-def test_an_iteration_from_the_same_numbers_comes_to_the_same_weights(library: str) -> None:
+@pytest.mark.parametrize("mode", AGENTS)
+def test_an_iteration_from_the_same_numbers_comes_to_the_same_weights(mode: Mode, library: str) -> None:
     """And one that was undone leaves nothing behind."""
-    trainer = trainer_in(library)
-    numbers = drawn(ENVIRONMENT, BATCH, (3,), 0)
-    right, margin = Reference(ENVIRONMENT).iteration(weights(), BATCH, numbers)
+    pytest.importorskip(library, reason="`make test` installs it and runs this")
+    trainer = agent(mode, f"{library}_model").trainer(weights(mode), BATCH)
+    algorithm = algorithm_of(mode)
+    numbers = algorithm.drawn(ENVIRONMENT, BATCH, (3,), 0)
+    if mode == "dqn":
+        numbers[NOISE][::2] = -1  # every other step without a drawn action
+    right, margin = agent(mode, "reference").iteration(weights(mode), BATCH, numbers)
     assert margin > 1e-5
     trainer.begin(numbers)
     back = trainer.hold()
-    trainer.iterate(drawn(ENVIRONMENT, BATCH, (3,), 9))
+    trainer.iterate(algorithm.drawn(ENVIRONMENT, BATCH, (3,), 9))
     back()
     trainer.forget_times()
     trainer.iterate(numbers)
     for name, array in trainer.weights().items():
-        change = np.linalg.norm(right[name] - weights()[name])
+        change = np.linalg.norm(right[name] - weights(mode)[name])
         assert np.linalg.norm(array - right[name]) < 1e-3 * change, name
     assert all(part > 0 for part in trainer.parts_s(numbers, 1))
-
-
-def trainer_in(library: str) -> Any:
-    pytest.importorskip(library, reason="`make test` installs it and runs this")
-    from importlib import import_module
-
-    found = import_module(f"fairlap.bench_models.agents.ppo_{library}")
-    return found.Implementation(ENVIRONMENT).trainer(weights(), BATCH)
 
 
 def test_actions_come_as_often_as_their_probabilities_say() -> None:
@@ -192,22 +197,22 @@ def test_actions_come_as_often_as_their_probabilities_say() -> None:
 
 
 def test_an_episode_that_ends_starts_over_where_it_was_drawn() -> None:
-    numbers = drawn(ENVIRONMENT, BATCH, (1,), 0)
+    numbers = ALGORITHM.drawn(ENVIRONMENT, BATCH, (1,), 0)
     environments = Environments.begun(ENVIRONMENT, BATCH, numbers[STARTS][0])
-    found = environments.collect(lambda seen: (np.log(np.full((BATCH, 2), 0.5)), np.zeros(BATCH)), numbers)
-    steps, ones = np.nonzero(found[ppo.ENDED][:-1])
+    found = environments.collect(lambda _seen, noise: (chosen(np.full((BATCH, 2), 0.5), noise, np), {}), numbers)
+    steps, ones = np.nonzero(found[ENDED][:-1])
     assert len(steps) > 4
     for step, one in zip(steps, ones, strict=True):
         start = [each[one] for each in ENVIRONMENT.starts(numbers[STARTS][step])]
-        assert found[ppo.OBSERVATIONS][step + 1, one] == pytest.approx(start)
-    assert (found[ppo.ACTIONS] == (numbers[UNIFORM] >= 0.5)).all()
-    assert (found[ppo.REWARDS] == 1).all()
+        assert found[OBSERVATIONS][step + 1, one] == pytest.approx(start)
+    assert (found[ACTIONS] == (numbers[NOISE] >= 0.5)).all()
+    assert (found[REWARDS] == 1).all()
 
 
 def test_a_policy_that_balances_the_pole_has_the_largest_return_and_another_does_not() -> None:
     """A linear law of the angle and its speed is known to balance it; here it is a network that hardly saturates."""
     held = {name: np.zeros_like(each) for name, each in weights().items()}
-    assert mean_return(ENVIRONMENT, held) < 12  # always the first action
+    assert mean_return(ALGORITHM, ENVIRONMENT, held) < 12  # always the first action
     held["actor_0"][0] = 0.05 * np.array([0.1, 0.3, 1.0, 0.5])
     held["actor_1"][0, 0], held["actor_2"][1, 0] = 1.0, 100.0
-    assert mean_return(ENVIRONMENT, held) == 500
+    assert mean_return(ALGORITHM, ENVIRONMENT, held) == 500

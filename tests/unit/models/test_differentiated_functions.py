@@ -11,7 +11,14 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.bench_models.differentiated_functions.function import ALONG, POINT, VALUE, Function
+from fairlap.bench_models.differentiated_functions.function import (
+    ALONG,
+    POINT,
+    SAMPLE_GRADIENT,
+    TARGET,
+    VALUE,
+    Function,
+)
 from fairlap.bench_models.differentiated_functions.reference import Implementation as Reference
 from fairlap.models.draw import draw_inputs, draw_weights
 from fairlap.models.registry import find, workload_names
@@ -46,7 +53,8 @@ def test_these_are_the_functions_and_only_those_with_one_output_have_second_deri
     second = {name for name in workload_names() if "hessian" in find(name).spec.modes}
     first = {name for name in workload_names() if "jacobian" in find(name).spec.modes}
     assert second == set(SCALAR)
-    assert first == {*SCALAR, *MAPS}
+    assert first == {*SCALAR, *MAPS, "fixed_point", "fixed_point_unrolled"}
+    assert {name for name in workload_names() if "per-sample" in find(name).spec.modes} == {*MAPS}
 
 
 def test_the_derivatives_of_a_softmax_are_the_closed_ones() -> None:
@@ -138,6 +146,35 @@ def test_the_jacobian_of_a_network_is_what_mpmath_differentiates() -> None:
             assert found[output, number] == pytest.approx(float(exact), rel=1e-12)
 
 
+def test_the_jacobian_of_a_fixed_point_is_that_of_the_implicit_function_theorem() -> None:
+    """Complex steps pass through all steps of the iteration; the theorem needs its end alone."""
+    weights, inputs = drawn(find("fixed_point").spec, "jacobian", 2)
+    assert np.linalg.norm(weights["again"], 2) < 0.6
+    found = reference_of("fixed_point", "jacobian", inputs, weights)["jacobian"]
+    ends = reference_of("fixed_point", "infer", inputs, weights)[VALUE]
+    for point, end, jacobian in zip(inputs[POINT], ends, found, strict=True):
+        flat = 1 - end**2
+        np.testing.assert_allclose(np.tanh(end @ weights["again"] + point @ weights["once"]), end, atol=1e-13)
+        exact = np.linalg.solve(np.eye(64) - flat[:, None] * weights["again"].T, flat[:, None] * weights["once"].T)
+        np.testing.assert_allclose(jacobian, exact, atol=1e-10)
+
+
+def test_gradients_of_samples_are_complex_steps_and_add_up_to_that_of_the_mean_loss() -> None:
+    weights, inputs = drawn(find("map_4_to_256").spec, "per-sample", 3)
+    found = reference_of("map_4_to_256", "per-sample", inputs, weights)
+    value = spec_module("map_4_to_256").FUNCTION.value
+
+    def loss(held: dict[str, Array], one: Any) -> Any:
+        return ((value(inputs[POINT][one], np, held) - inputs[TARGET][one]) ** 2).mean()
+
+    for name, place in (("first", (2, 5)), ("first_bias", (7,)), ("second", (63, 200))):
+        stepped: dict[str, Any] = {key: each.astype(np.complex128) for key, each in weights.items()}
+        stepped[name][place] += 1e-100j
+        slopes = found[f"{SAMPLE_GRADIENT}{name}"][(slice(None), *place)]
+        assert slopes == pytest.approx([loss(stepped, one).imag / 1e-100 for one in range(3)], rel=1e-12)
+        assert slopes.mean() == pytest.approx(loss(stepped, slice(None)).imag / 1e-100, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", [*SCALAR, *MAPS])
 def test_products_are_those_of_the_whole_matrices(name: str) -> None:
     function: Function = spec_module(name).FUNCTION
@@ -196,6 +233,12 @@ CASES: list[tuple[str, Mode, str]] = [
     ("map_32_to_32", "jacobian", "forward"),
     ("map_32_to_32", "vjp", ""),
     ("map_4_to_256", "jvp", ""),
+    ("map_4_to_256", "per-sample", ""),
+    ("fixed_point", "infer", ""),
+    ("fixed_point", "jvp", ""),
+    ("fixed_point", "vjp", ""),
+    ("fixed_point", "jacobian", ""),
+    ("fixed_point_unrolled", "vjp", ""),
 ]
 
 

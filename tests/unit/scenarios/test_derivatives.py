@@ -146,7 +146,14 @@ def test_a_function_of_a_user_is_opened_as_its_derivative(own_functions: Path) -
 
 @pytest.mark.parametrize(
     ("function", "mode", "numbers"),
-    [("sizes", "jvp", 3), ("raises", "jvp", 3), ("pair", "hessian", 3), ("bowl", "jvp", 0), ("missing", "jvp", 3)],
+    [
+        ("sizes", "jvp", 3),
+        ("raises", "jvp", 3),
+        ("pair", "hessian", 3),
+        ("bowl", "jvp", 0),
+        ("missing", "jvp", 3),
+        ("bowl", "per-sample", 3),
+    ],
 )
 def test_a_function_whose_derivative_cannot_be_proven_is_refused(
     own_functions: Path, function: str, mode: str, numbers: int

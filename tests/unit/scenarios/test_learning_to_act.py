@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.bench_models.agents.ppo import AFTER, GRADIENT, LOSSES, NORMS
+from fairlap.bench_models.agents.algorithm import AFTER, GRADIENT, LOSSES, NOISE, NORMS, algorithm_of
+from fairlap.bench_models.cartpole.spec import ENVIRONMENT
 from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import AGENTS
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
@@ -22,7 +25,7 @@ from fairlap.render.text.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Share
-from fairlap.request.work import Work
+from fairlap.request.work import Mode, Work
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.agents.agent_messages import AgentTimes
 from fairlap.scenarios.agents.race.agent_run import AgentRun
@@ -55,8 +58,10 @@ def test_a_race_to_a_score_has_ten_seeds_and_one_of_updates_is_of_calls() -> Non
     assert isinstance(scenario, LearningToAct)
     assert LearningToAct.data_seeds == tuple(range(10))
     assert {*plan.data_seeds} <= {*range(10)}
-    [of_calls] = plan_of(asked(to_score=None)).scenarios
-    assert isinstance(of_calls, Calls)
+    of_calls = plan_of(asked(to_score=None, mode=("ppo", "dqn"))).scenarios
+    assert [type(each) for each in of_calls] == [Calls]
+    [scenario] = plan_of(asked(mode="dqn")).scenarios
+    assert isinstance(scenario, LearningToAct)
 
 
 def test_the_command_asks_for_the_same_again() -> None:
@@ -137,6 +142,15 @@ def materials(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRLAP_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield materials_for(Work("cartpole", 2, "ppo"), 0)
+
+
+@pytest.mark.parametrize("mode", AGENTS)
+def test_a_folder_has_all_of_an_algorithm(mode: Mode) -> None:
+    algorithm = algorithm_of(mode)
+    assert len(algorithm.drawn(ENVIRONMENT, 2, (1,), 0)[NOISE]) == algorithm.steps
+    assert ENVIRONMENT.spec().in_mode(mode).outputs[0].shape == (algorithm.parts,)
+    for file in ("reference", "jax_model", "torch_model"):
+        assert find_spec(f"fairlap.bench_models.agents.{mode}.{file}") is not None
 
 
 def wrong(work: Materials, got: Arrays, which: str = "inputs") -> set[str]:

@@ -80,7 +80,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     "--mode",
     type=one_or_more(*get_args(Mode)),
     metavar="MODE,...",
-    help="infer, grad, train, solve, simulate, ppo, jvp, hessian, ...",
+    help="infer, grad, train, solve, simulate, ppo, dqn, jvp, hessian, ...",
 )
 @click.option("--loss", metavar="NAME", help="Of your own model: cross_entropy, mse or module:function.")
 @click.option("--optimizer", metavar="NAME:lr=...", help="sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")

@@ -14,7 +14,7 @@ from fairlap.render.charts.parts.look import INK
 def learning(field: str, title: str, note: str) -> Chart:
     """``field`` is "seconds" or "steps"."""
     alt = altair()
-    shares = alt.Axis(title="score on held-out items", format=".0%")
+    shares = alt.Axis(title="score", format=".0%")
     lines = (
         alt.Chart(named("learning"))
         .mark_line(strokeWidth=1.3, opacity=0.8, point={"size": 22, "filled": True})

@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairlap.bench_models.agents.ppo import STEPS
-from fairlap.bench_models.agents.rollouts import drawn
 from fairlap.models.array_files import safetensors
 from fairlap.models.workload import Workload
 from fairlap.scenarios.agents.agent_messages import AgentTimes, AgentTrained, TrainAgent
@@ -28,6 +26,7 @@ class Agent:
     def __init__(self, work: Workload, library: str) -> None:
         implementation = work.implementation(library)
         self._environment, self._batch = implementation.environment, work.batch
+        self._algorithm = implementation.algorithm
         self._trainer: Any = implementation.trainer(work.weights, work.batch)
 
     def train(self, request: TrainAgent) -> AgentTrained:
@@ -38,7 +37,7 @@ class Agent:
         trained_ns = self._timed([partial(self._trainer.iterate, each) for each in numbers])
         times = AgentTimes(*self._trainer.parts_s(numbers[-1], request.iterations))
         safetensors.write(Path(request.path), self._trainer.weights())
-        return AgentTrained(request.iterations * STEPS * self._batch, trained_ns, times)
+        return AgentTrained(request.iterations * self._algorithm.steps * self._batch, trained_ns, times)
 
     def _warm_up(self, request: TrainAgent) -> None:
         """Take an iteration and go back: the process was frozen while others used the caches, and JAX compiles."""
@@ -48,7 +47,8 @@ class Agent:
         self._trainer.forget_times()
 
     def _drawn(self, request: TrainAgent, iteration: int) -> dict[str, Any]:
-        return drawn(self._environment, self._batch, request.seed, iteration)
+        numbers: dict[str, Any] = self._algorithm.drawn(self._environment, self._batch, request.seed, iteration)
+        return numbers
 
     def _timed(self, calls: list[Any]) -> float:
         from fairlap.engine import time_calls

@@ -50,8 +50,8 @@ class PythonDerivative(SourceKind):
         spec = function.spec()
         if mode not in spec.modes:
             raise SourceError(
-                f"{source.text} gives {function.outputs} numbers, and {mode} is of a function with one; it has "
-                f"{', '.join(spec.modes[1:])}"
+                f"{source.text} has no {mode}, which is of a function with "
+                f"{'weights' if mode == 'per-sample' else 'one output'}; it has {', '.join(spec.modes[1:])}"
             )
         reference = _implementation(function, "reference")
         reference.differentiate(mode)

@@ -1,8 +1,8 @@
 """One process's learning until its mean return reaches a score, which the float64 reference acts out.
 
 All contestants of a block begin with the same weights, and get the same numbers for starts, actions and orders. After
-every epoch of ``ITERATIONS`` the weights are read, and act in float64 from the same starts, outside of the time. In the
-first block of a work, the weights after the first iteration are compared with those of the reference.
+every epoch, whose length is the algorithm's, the weights are read, and act in float64 from the same starts, outside of
+the time. In the first block of a work, the weights after the first iteration are compared with those of the reference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from fairlap import quantity_text
-from fairlap.bench_models.agents.rollouts import drawn, mean_return
+from fairlap.bench_models.agents.rollouts import mean_return
 from fairlap.engine.measurement import Notice
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
@@ -30,9 +30,6 @@ from fairlap.scenarios.agents.agent_messages import AgentTimes, TrainAgent
 from fairlap.scenarios.agents.race.updates import LARGEST_CHANGE
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import AnswerError
-
-ITERATIONS = 4
-"""Of an epoch."""
 
 WHEN = "after the first iteration"
 
@@ -64,7 +61,8 @@ class AgentRun(AfterTurns):
         steps, trained_s, result = before.steps, before.trained_s, process.result
         first_alone = self._is_compared and not self._iterations
         weights: Arrays = {}
-        for iterations in (1, ITERATIONS - 1) if first_alone else (ITERATIONS,):
+        of_epoch = self._agent.algorithm.iterations_of_epoch
+        for iterations in (1, of_epoch - 1) if first_alone else (of_epoch,):
             self._file.unlink(missing_ok=True)
             request = TrainAgent(self._iterations, iterations, self._seed, str(self._file))
             trained = process.ask(request, within_s=self._plan.limits.measure_s)
@@ -90,12 +88,12 @@ class AgentRun(AfterTurns):
         if not all(np.isfinite(array).all() for array in weights.values()):
             raise OtherWork("its weights are not finite", "E_TRAINING")
         environment = self._agent.environment
-        return float(mean_return(environment, weights) / environment.most_steps)
+        return float(mean_return(self._agent.algorithm, environment, weights) / environment.most_steps)
 
     def _errors(self, weights: Arrays) -> list[AnswerError]:
         """Compare how the first iteration changed the weights, unless rounding may have decided for other actions."""
         batch, given = self._materials.work.batch, self._materials.weights
-        numbers = drawn(self._agent.environment, batch, self._seed, 0)
+        numbers = self._agent.algorithm.drawn(self._agent.environment, batch, self._seed, 0)
         expected, margin = self._agent.iteration(given, batch, numbers)
         if margin < _DECIDED_BY_ROUNDING:
             return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairlap.bench_models.agents.ppo import AFTER, GRADIENT, LOSSES
+from fairlap.bench_models.agents.algorithm import AFTER, GRADIENT, LOSSES
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work import answers

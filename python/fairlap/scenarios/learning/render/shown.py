@@ -35,7 +35,7 @@ def learning_text(row: Row) -> str:
 
 
 class LearningShown(RenderSide):
-    summaries = (Summary("score on held-out items", "target_score", learning_text),)
+    summaries = (Summary("score", "target_score", learning_text),)
 
     def words(self, plan: Plan) -> Words:
         assert plan.to_score is not None

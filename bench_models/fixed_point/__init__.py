@@ -1,0 +1,1 @@
+"""Where a layer comes to rest, differentiated by the implicit function theorem."""

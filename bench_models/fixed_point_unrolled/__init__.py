@@ -1,0 +1,1 @@
+"""Where a layer comes to rest, differentiated through its steps."""
