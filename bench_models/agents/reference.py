@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def descended(adam: Adam, loss: Callable[[Array, Mapping[str, Any]], Any], weigh
     one = two = {name: np.zeros_like(array) for name, array in now.items()}
     losses, norms, first = [], [], None
     for number, part in enumerate(rows):
-        value, gradient = gradients(lambda held, part=part: loss(part, held), now)
+        value, gradient = gradients(partial(loss, part), now)
         first = first or gradient
         now, one, two, norm = moved(adam, now, one, two, number + 1, gradient, np)
         losses.append(value)

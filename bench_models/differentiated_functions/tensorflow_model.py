@@ -53,7 +53,7 @@ class Implementation(OfFunction):
     stop_gradient: ClassVar = staticmethod(tf.stop_gradient)
 
     def build(self, weights: Arrays, dtype: Any) -> Held:
-        derivative, direction = _DERIVATIVES.get(self.mode), self.direction
+        direction = self.direction
         function = self.function
         value = self.value
         if function.of_one:  # a user's, which gets TensorFlow's version of NumPy
@@ -63,6 +63,7 @@ class Implementation(OfFunction):
             value = _of_each(value, ARRAYS)
         if self.mode == "per-sample":
             return Held(value, weights, dtype, _by_sample)
+        derivative = _DERIVATIVES[self.mode]
         return Held(value, weights, dtype, lambda held, _: derivative(held, direction))
 
     def canonical(self, _name: str, array: Any) -> Any:

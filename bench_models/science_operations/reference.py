@@ -64,8 +64,8 @@ def _in_float64(arrays: Arrays) -> Arrays:
 
 def _error(what: str, off: float, allowed: float) -> OutputError:
     why = "" if off <= allowed else f"it is off by {off:.2g}, and may be by {allowed:.2g}"
-    return OutputError(what, math.nan, off, off, off, why)
+    return OutputError(what, math.nan, off, off, why)
 
 
 def _wrong(name: str, why: str) -> OutputError:
-    return OutputError(name, math.nan, math.inf, math.inf, math.inf, why)
+    return OutputError(name, math.nan, math.inf, math.inf, why)

@@ -23,7 +23,7 @@ from fairlap.bisection.bisect_request import BisectRequest, RacedModel, key_of
 from fairlap.bisection.bisection import Bisection, ChangedPackage
 from fairlap.bisection.contestants import contestant_of, fields_between
 from fairlap.bisection.next_commands import commands_across
-from fairlap.bisection.points import installed
+from fairlap.bisection.points import installed, pip_index
 from fairlap.bisection.points import releases as points
 from fairlap.bisection.points.history import History
 from fairlap.bisection.points.releases import releases_between, releases_named
@@ -91,7 +91,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-_listed_once = cache(points.versions_of)  # by pip, of the same wheels in most tests: it takes a second each time
+_listed_once = cache(pip_index.versions_of)  # by pip, of the same wheels in most tests: it takes a second each time
 
 
 @pytest.fixture

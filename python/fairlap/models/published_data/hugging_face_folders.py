@@ -68,7 +68,7 @@ class HuggingFaceFolder:
         classes = [name for name, each in self.features.items() if each.type == "ClassLabel"]
         if len(classes) == 1:
             return classes[0]
-        return next((name for name in (*_LABELS, *reversed(self.features)) if name in self.features), "")
+        return next((name for name in (*_LABELS, *reversed(list(self.features))) if name in self.features), "")
 
     @property
     def columns(self) -> list[str]:

@@ -107,7 +107,8 @@ def _resized(image: Any, size: ImageSize, *, fits: bool) -> Array:
 
     if not fits:
         return np.asarray(image.resize((size.width, size.height), Image.Resampling.BILINEAR))
-    left, top, width, height = fitted_size(*image.size, size)
+    wide, high = image.size
+    left, top, width, height = fitted_size(wide, high, size)
     square = Image.new(image.mode, (size.width, size.height), GREY if size.channels == 1 else (GREY,) * 3)
     square.paste(image.resize((width, height), Image.Resampling.BILINEAR), (left, top))
     return np.asarray(square)

@@ -39,7 +39,12 @@ def split(folder: Path, columns: dict[str, Any], features: dict[str, Any], files
     for name, first, last in zip(names, edges[:-1], edges[1:], strict=True):
         with arrow.OSFile(str(folder / name), "wb") as file, arrow.ipc.new_stream(file, table.schema) as stream:
             stream.write_table(table.slice(first, last - first), max_chunksize=2)
-    unset = {"_format_type": None, "_format_columns": None, "_format_kwargs": {}, "_output_all_columns": False}
+    unset: dict[str, Any] = {
+        "_format_type": None,
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_output_all_columns": False,
+    }
     state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "2d0a5bbc1cd1e2f4", **unset}
     (folder / "state.json").write_text(json.dumps(state))
     (folder / "dataset_info.json").write_text(json.dumps({"citation": "", "features": features, "license": ""}))
@@ -105,7 +110,10 @@ def _without(name: str) -> Callable[[Path], None]:
 
 
 def _with(name: str, content: bytes) -> Callable[[Path], None]:
-    return lambda root: (root / name).write_bytes(content)  # type: ignore[func-returns-value]
+    def spoil(root: Path) -> None:
+        (root / name).write_bytes(content)
+
+    return spoil
 
 
 @pytest.mark.parametrize(
