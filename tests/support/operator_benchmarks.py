@@ -83,7 +83,7 @@ class Add(op_bench.TorchBenchmarkBase):
         self.inputs = {"one": torch.ones(M, device=device, requires_grad=self.auto_set())}
 
     def forward(self, one):
-        hot.solve(300)
+        hot.solve(30_000)
         return one + one
 
 

@@ -18,7 +18,7 @@ NAMED = {
     "sparse-2:4": "of each four weights that are added up, the two smallest are 0",
 }
 SPARSE = "sparse-90%"  # an example of any share
-_SPARSE = re.compile(r"sparse-(?P<percent>[1-9]\d?)%")
+_SPARSE = re.compile(r"sparse-(?P<percent>\d{1,2}(\.\d+)?)%")
 _OF_FOUR = "sparse-2:4"
 
 
@@ -60,7 +60,9 @@ def _form(name: str) -> Form:
         return Form(name, 0.5)
     if name in NAMED:
         return Form(name)
-    if found := _SPARSE.fullmatch(name):
-        return Form(name, int(found["percent"]) / 100)
+    if (found := _SPARSE.fullmatch(name)) and float(found["percent"]) > 0:
+        return Form(name, float(found["percent"]) / 100)
+    if name.startswith("sparse-") and name.endswith("%"):
+        raise InvalidRequest(f"{name}: a share of zeros is above 0% and below 100%, such as {SPARSE}", code=CODE)
     meant = did_you_mean(name, (*NAMED, SPARSE)) or f"they are {', '.join(NAMED)}, and {SPARSE} for any share"
     raise InvalidRequest(f"no form named {name!r}; {meant}", code=CODE)

@@ -126,12 +126,11 @@ def _static(order: Order, model: Any) -> tuple[Any, int, int]:
     """Quantize activations in uint8, between the smallest and the largest value that the inputs lead to."""
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-    names = [each.name for each in model.graph.input if each.name not in {own.name for own in model.graph.initializer}]
+    sets = _sets(order, model)
 
     class Sets(CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:
-            sets = given_inputs(order.source.inputs, order.source.folder)[:_MOST_SETS]
-            self._sets: Iterator[Mapping[str, Any]] = iter([_named(names, each) for each in sets])
+            self._sets: Iterator[Mapping[str, Any]] = iter(sets)
 
         def get_next(self) -> dict[str, Any] | None:
             own = next(self._sets, None)
@@ -148,6 +147,36 @@ def _static(order: Order, model: Any) -> tuple[Any, int, int]:
         )
 
     return _by_file(order, model, write)
+
+
+def _sets(order: Order, model: Any) -> list[dict[str, np.ndarray]]:
+    """Read the inputs that the ranges are taken from, and refuse those that have none."""
+    from onnx import helper
+
+    held = {each.name for each in model.graph.initializer}
+    wanted = {each.name: each.type.tensor_type for each in model.graph.input if each.name not in held}
+    file = Path(order.source.inputs).name
+    sets = [_named(list(wanted), each) for each in given_inputs(order.source.inputs, order.source.folder)[:_MOST_SETS]]
+    if not sets:
+        raise InvalidRequest(f"{file} holds no inputs to take ranges from", code=CODE)
+    for name, array in ((name, array) for own in sets for name, array in own.items() if name in wanted):
+        kind = np.dtype(helper.tensor_dtype_to_np_dtype(wanted[name].elem_type))
+        sizes = [each.dim_value if each.HasField("dim_value") else None for each in wanted[name].shape.dim]
+        why = ""
+        if not array.size:
+            why = "holds no items to take ranges from"
+        elif array.dtype != kind:
+            why = f"holds {array.dtype}, and {name} takes {kind}"
+        elif len(sizes) != array.ndim or any(
+            size not in (None, own) for size, own in zip(sizes, array.shape, strict=True)
+        ):
+            taken = ", ".join("any" if size is None else str(size) for size in sizes)
+            why = f"holds {list(array.shape)}, and {name} takes [{taken}]"
+        elif kind.kind == "f" and not np.isfinite(array).all():
+            why = f"holds numbers in {name} that are not finite"
+        if why:
+            raise InvalidRequest(f"{file} {why}", code=CODE)
+    return sets
 
 
 def _named(names: list[str], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

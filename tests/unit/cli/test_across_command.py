@@ -144,7 +144,8 @@ def test_every_suffix_is_written(two: Path) -> None:
 def test_the_document_has_a_table_of_each_work_its_notes_and_what_differs(two: Path) -> None:
     runs = [rows_named(f"{name}.json") for name in ("slow", "quick")]
     price = {"slow.json": price_given("0.5/h"), "quick.json": price_given("1.2/h")}
-    [work, chart, decision, differing] = document_of(runs, price).sections
+    [work, flips, chart, decision, differing] = document_of(runs, price).sections
+    assert not flips.notes
     [lines] = work.tables
     assert {tuple(row[:3]) for row in lines.rows} == {
         ("torch 1.2.3", "slow", "Imaginary 9000"),

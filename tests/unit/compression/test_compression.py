@@ -11,6 +11,7 @@ import pytest
 from command_line import output, refusal
 from fairlap.compression.forms import forms_in
 from fairlap.compression.zeros import with_share_of_zeros, with_two_of_four
+from fairlap.errors import InvalidRequest
 
 onnx: Any = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 onnxruntime: Any = pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
@@ -184,3 +185,34 @@ def test_forms_are_named_with_their_share() -> None:
         "sparse-90",
         "sparse-2of4",
     )
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        IMAGES[:0],
+        IMAGES.astype(np.int64),
+        np.where(np.arange(WIDTH) == 3, np.nan, IMAGES).astype(np.float32),
+        np.pad(IMAGES, ((0, 0), (0, 1))),
+    ],
+)
+def test_inputs_that_give_no_ranges_are_named(tmp_path: Path, inputs: np.ndarray) -> None:
+    file = network(tmp_path / "net.onnx")
+    np.save(tmp_path / "spoilt.npy", inputs)
+    refused = refusal(
+        "compress", file, "--to", "int8-static", "--inputs", tmp_path / "spoilt.npy", "--into", tmp_path / "small"
+    )
+    assert refused.code == "E_COMPRESSION"
+    assert "spoilt.npy" in str(refused)
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.parametrize(("form", "zeros"), [("sparse-99.5%", 0.995), ("sparse-5%", 0.05)])
+def test_any_share_of_zeros_may_be_asked_for(form: str, zeros: float) -> None:
+    assert forms_in(form)[0].zeros == pytest.approx(zeros)
+
+
+@pytest.mark.parametrize("form", ["sparse-0%", "sparse-100%", "sparse-nan%"])
+def test_a_share_of_nothing_or_all_is_refused(form: str) -> None:
+    with pytest.raises(InvalidRequest):
+        forms_in(form)

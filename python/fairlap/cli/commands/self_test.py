@@ -226,7 +226,7 @@ fairlap self-test prompts.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 1
     metavar="KIND",
     default="controlled",
     show_default=True,
-    help="controlled (own cores, fixed memory) or as-found.",
+    help="controlled (own cores, fixed memory), as-found.",
 )
 @click.option("--seconds", type=DURATION, default="0.4s", show_default=True, help="Time measured in each process.")
 @click.option("--seed", type=int, help="Draw orders and settings from this seed.  [default: random, printed]")

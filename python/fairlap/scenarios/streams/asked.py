@@ -209,7 +209,8 @@ def _require_manners(asked: StreamsAsked) -> None:
         return
     if load.searches or load.replays or load.overload is not None or load.requests_in_a_session > 1:
         raise InvalidRequest(
-            "--slow-clients and --abort are of a --rate or --concurrency of single requests", code=E_LOAD
+            "--slow-clients and --abort are of single requests at a --rate or --concurrency, without --overload",
+            code=E_LOAD,
         )
     if manners.slow_share + manners.abort_share >= 1:
         raise InvalidRequest("--slow-clients and --abort leave no others, whose latency is looked at", code=E_LOAD)
@@ -218,7 +219,7 @@ def _require_manners(asked: StreamsAsked) -> None:
     by_http = all(each.function is None and not each.is_by_grpc for each in asked.servers)
     if manners.slow_share and not by_http:
         raise InvalidRequest(
-            "--slow-clients are of servers by HTTP: gRPC reads ahead, and a function is no server", code=E_LOAD
+            "--slow-clients needs servers by HTTP: gRPC reads ahead, and a function has no connection", code=E_LOAD
         )
 
 

@@ -139,9 +139,9 @@ def test_an_answer_that_does_not_count_comes_before_those_of_a_turn(
     asked: list[int] = []
     ask = StreamClient.ask
 
-    def counted(self: StreamClient, body: bytes) -> Any:
+    def counted(self: StreamClient, body: bytes, *manner: Any) -> Any:
         asked.append(json.loads(body)["max_tokens"])
-        return ask(self, body)
+        return ask(self, body, *manner)
 
     with monkeypatch.context() as patch:
         patch.setattr(Contestant, "wake", lambda *_: None)

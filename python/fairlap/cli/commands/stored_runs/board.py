@@ -38,6 +38,7 @@ def command(store: Path | None, output: Path, rules: Path | None, as_json: bool)
     from fairlap.board.board import board_of
     from fairlap.board.site import require_folder, write_site
     from fairlap.board.submission_rules import rules_in
+    from fairlap.quantity_text import count
     from fairlap.store.store import open_store
 
     required = None if rules is None else rules_in(rules)
@@ -50,4 +51,4 @@ def command(store: Path | None, output: Path, rules: Path | None, as_json: bool)
         return
     found = board.document
     left_out = f"; left out {len(found.omitted):,}, which the page lists" if found.omitted else ""
-    print_line(f"wrote {output}: {len(found.cells):,} cells of {len(board.bundles):,} runs{left_out}")
+    print_line(f"wrote {output}: {count(len(found.cells), 'cell')} of {count(len(board.bundles), 'run')}{left_out}")
