@@ -93,7 +93,8 @@ def _whole(processes: Sequence[ProcessResult], read: Callable[[ProcessResult], f
     if found is None:
         return None
     low, high = (None if end is None else float(round(end)) for end in (found.low, found.high))
-    return Estimate(median_low(value for each in processes if (value := read(each)) is not None), low, high)
+    known = [value for each in processes if (value := read(each)) is not None]
+    return Estimate(float(median_low(known)), low, high)
 
 
 def _middle(processes: Sequence[ProcessResult], layer: str) -> float:
