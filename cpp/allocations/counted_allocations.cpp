@@ -1,7 +1,7 @@
 // Counts what a process allocates, while it is asked to.
 //
-// Preloaded, so that these functions stand before the C library's, which do the work. A relaxed look at one flag is
-// all that is added to an allocation that is not counted.
+// Preloaded, so that these functions stand before the C library's, which do the work. A relaxed look at one
+// flag is all that is added to an allocation that is not counted.
 
 #include <dlfcn.h>
 
@@ -26,7 +26,8 @@ void count(std::size_t bytes) noexcept {
   allocated_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// The function that would have been called. Without a guard of the C++ library, which may allocate before it is ready.
+// The function that would have been called. Without a guard of the C++ library, which may allocate before it
+// is ready.
 template <typename Function>
 Function* next(std::atomic<Function*>& known, const char* name) noexcept {
   Function* found = known.load(std::memory_order_relaxed);
