@@ -33,9 +33,9 @@ def _step(at: Any, point: Any, arrays: Any, weights: Any) -> Any:
     return arrays.tanh(at @ weights["again"] + point @ weights["once"])
 
 
-def _slope(at: Any, _point: Any, _arrays: Any, weights: Any) -> Any:
+def _slope(at: Any, _point: Any, arrays: Any, weights: Any) -> Any:
     """At rest the output of tanh is where it is, so its slope is 1 less the square of that."""
-    return (1 - at * at)[..., None] * weights["again"].T
+    return (1 - at * at)[..., None] * arrays.swapaxes(weights["again"], 0, 1)
 
 
 _FIXED_POINT = FixedPoint(_step, _slope, STEPS)

@@ -21,6 +21,7 @@ ARRAYS = SimpleNamespace(
     reshape=tf.reshape,
     zeros_like=tf.zeros_like,
     eye=tf.eye,
+    swapaxes=tf.experimental.numpy.swapaxes,
     linalg=tf.linalg,
 )
 
