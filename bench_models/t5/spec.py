@@ -1,7 +1,7 @@
 """T5's layers: 64 tokens are read, and the 32 of an answer learn or are scored at once.
 
 Scores of attention are not divided, and get a number for how far apart two tokens are, by buckets that grow. T5 1.1
-has gated layers and a table of its own for the logits.
+has gated layers and a separate table for the logits.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ FAIRLAP_PRELOADED int posix_memalign(void** block, std::size_t alignment, std::s
   return allocate == nullptr ? ENOMEM : allocate(block, alignment, size);
 }
 
-// Begins anew.
+// Starts from 0.
 FAIRLAP_PRELOADED void fairlap_begin_to_count_allocations() {
   allocations.store(0, std::memory_order_relaxed);
   allocated_bytes.store(0, std::memory_order_relaxed);

@@ -97,7 +97,7 @@ def board_of(store: Store, rules: SubmissionRules | None) -> Board:
 def _with_evidence(
     store: Store, runs: Sequence[RowsOfRun], omitted: list[Omitted]
 ) -> tuple[list[Cell], list[Cell], dict[str, Bundle]]:
-    """Choose the newest run of each place that has raw samples; without them nobody could check it."""
+    """Choose the newest run of each place that has raw samples; without samples it cannot be checked."""
     newest: dict[tuple[str, ...], Cell] = {}
     older: list[Cell] = []
     bundles: dict[str, Bundle] = {}

@@ -21,8 +21,13 @@ from fairlap.machine.programs.confined_home import moved_home
 from fairlap.machine.programs.guardian import guarded
 from fairlap.machine.programs.sandbox import confine
 from fairlap.models.sources.confinement import explained, replies
+from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.reading import given_inputs
+from fairlap.models.sources.inputs import of_tensors, shapes_of
 from fairlap.models.sources.kinds.onnx_file import OnnxFile
+from fairlap.models.sources.onnx_graphs.binding import declared_sizes, input_values
+from fairlap.models.sources.sizes import bound_shapes
+from fairlap.models.spec import Tensor
 from fairlap.request.fields.source import Source
 
 _BLOCK = 32
@@ -150,37 +155,25 @@ def _static(order: Order, model: Any) -> tuple[Any, int, int]:
 
 
 def _sets(order: Order, model: Any) -> list[dict[str, np.ndarray]]:
-    """Read the inputs that the ranges are taken from, and refuse those that have none."""
+    """Read the inputs that the ranges are taken from, as the model takes them, and refuse those that have none."""
     from onnx import helper
 
-    held = {each.name for each in model.graph.initializer}
-    wanted = {each.name: each.type.tensor_type for each in model.graph.input if each.name not in held}
-    file = Path(order.source.inputs).name
-    sets = [_named(list(wanted), each) for each in given_inputs(order.source.inputs, order.source.folder)[:_MOST_SETS]]
-    if not sets:
-        raise InvalidRequest(f"{file} holds no inputs to take ranges from", code=CODE)
-    for name, array in ((name, array) for own in sets for name, array in own.items() if name in wanted):
-        kind = np.dtype(helper.tensor_dtype_to_np_dtype(wanted[name].elem_type))
-        sizes = [each.dim_value if each.HasField("dim_value") else None for each in wanted[name].shape.dim]
-        why = ""
-        if not array.size:
-            why = "holds no items to take ranges from"
-        elif array.dtype != kind:
-            why = f"holds {array.dtype}, and {name} takes {kind}"
-        elif len(sizes) != array.ndim or any(
-            size not in (None, own) for size, own in zip(sizes, array.shape, strict=True)
-        ):
-            taken = ", ".join("any" if size is None else str(size) for size in sizes)
-            why = f"holds {list(array.shape)}, and {name} takes [{taken}]"
-        elif kind.kind == "f" and not np.isfinite(array).all():
-            why = f"holds numbers in {name} that are not finite"
-        if why:
-            raise InvalidRequest(f"{file} {why}", code=CODE)
-    return sets
-
-
-def _named(names: list[str], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return dict(zip(names, given.values(), strict=False)) if set(given) == {""} else dict(given)
+    source, values = order.source, input_values(model)
+    types: dict[str, Any] = {
+        each.name: str(np.dtype(helper.tensor_dtype_to_np_dtype(each.type.tensor_type.elem_type))) for each in values
+    }
+    file, found = Path(source.inputs).name, []
+    try:
+        for own in given_inputs(source.inputs, source.folder)[:_MOST_SETS]:
+            shapes = bound_shapes(declared_sizes(values), source, shapes_of([own], list(types), source))
+            if others := {str(array.dtype) for array in own.values()} - {*types.values()}:
+                raise SourceError(f"{', '.join(others)} in place of {', '.join({*types.values()})}")
+            found.append(of_tensors(own, [Tensor(name, shapes[name], dtype=types[name]) for name in types]))
+    except FairlapError as error:
+        raise InvalidRequest(f"{file} gives no ranges: {error}", code=CODE) from None
+    if not found or not all(array.size for own in found for array in own.values()):
+        raise InvalidRequest(f"{file} holds no items to take ranges from", code=CODE)
+    return found
 
 
 def _by_file(order: Order, model: Any, write: Callable[[Path, Path], object]) -> tuple[Any, int, int]:

@@ -9,6 +9,7 @@ import ctypes
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
 
@@ -20,6 +21,14 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "tcmalloc": ("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"),
     "mimalloc": ("libmimalloc.so.3", "libmimalloc.so.2"),
 }
+
+
+PRELOAD = "LD_PRELOAD"
+
+
+def preloading(file: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Build the variable that loads this library before others that are preloaded."""
+    return {PRELOAD: f"{file}:{environment.get(PRELOAD, '')}".rstrip(":")}
 
 
 def library_folders() -> list[Path]:
@@ -50,7 +59,7 @@ def _behind_the_program(root: Root) -> str:
     """Look past the entry for malloc of a program that is not position-independent, such as Debian's Python."""
     lines = (line.split(maxsplit=5) for line in root.lines("proc/self/maps"))
     mapped = list(dict.fromkeys(fields[5] for fields in lines if len(fields) == 6))
-    preloaded = {os.path.realpath(each) for each in os.environ.get("LD_PRELOAD", "").replace(":", " ").split()}
+    preloaded = {os.path.realpath(each) for each in os.environ.get(PRELOAD, "").replace(":", " ").split()}
     allocators = [path for path in mapped if path in preloaded and name_of(path) in LIBRARIES]
     of_the_system = [path for path in mapped if Path(path).name.startswith(("libc.so", "libc-"))]
     return next(iter((*allocators, *of_the_system)), "")

@@ -35,7 +35,7 @@ KEPT_MEMORY: Mapping[str, str] = {
 """The C library keeps what is freed for the next allocation, instead of returning it to the kernel."""
 
 _ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
-_PRELOAD, _SEARCHED = "LD_PRELOAD", "PYTHONPATH"
+_SEARCHED = "PYTHONPATH"
 _SOURCES = "src"  # where many checkouts have their packages
 
 
@@ -60,8 +60,7 @@ class ProcessOptions:
     def _of_allocator(self) -> dict[str, str]:
         if self.allocator in allocators.LIBRARIES:
             file = allocators.allocator_file(self.allocator)
-            before = os.environ.get(_PRELOAD, "")
-            return {} if file is None else {_PRELOAD: f"{file}:{before}".rstrip(":")}
+            return {} if file is None else allocators.preloading(file)
         return dict({KEEP: KEPT_MEMORY, ONE_ARENA: _ONE_ARENA}.get(self.allocator, {}))
 
     def in_force(self) -> dict[str, str]:

@@ -136,7 +136,7 @@ def test_sparse_forms_have_their_zeros_and_are_as_large(written: tuple[Path, Pat
 
 
 def test_onnx_runtime_runs_the_same_operators_on_zeros(written: tuple[Path, Path, dict[str, Any]]) -> None:
-    """So no kernel of it skips them: the file of its own optimizer has neither other operators nor sparse weights."""
+    """No kernel skips zeros: the optimized file has neither other operators nor sparse weights."""
     file, folder, forms = written
     kinds = []
     for number, each in enumerate((file, *(folder / forms[name]["file"] for name in ("sparse-2:4", "sparse-75%")))):

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from fairlap import verdict
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.meters.allocations import LIBRARY, counting_environment
+from fairlap.meters.allocations import LIBRARY
 from fairlap.race.planning.plan_required import with_required
-from fairlap.race.processes.counted_allocations import require_countable
+from fairlap.race.processes.counted_allocations import counting_environment, require_countable
 from fairlap.results.columns.memory import allocations_of as allocation_columns
 from fairlap.results.other_quantities import compare_other_quantities
 from fairlap.results.work_result import ContestantResult
@@ -40,12 +40,11 @@ for name, types in {{"malloc": [size], "calloc": [size, size], "realloc": [point
                     "aligned_alloc": [size, size], "posix_memalign": [ctypes.POINTER(pointer), size, size]}}.items():
     getattr(c, name).restype, getattr(c, name).argtypes = pointer, types
 c.free.argtypes, c.free.restype = [pointer], None
-block = pointer()
-
 def nothing():
     pass
 
 def each_kind_once():
+    block = pointer()
     c.free(c.malloc(1000))
     c.free(c.calloc(10, 200))
     c.free(c.realloc(c.malloc(1), 3000))

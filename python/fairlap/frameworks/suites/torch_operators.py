@@ -87,7 +87,7 @@ def _modules(home: str, within: str) -> Iterator[str]:
 
 def _registered_by(module: str) -> Sequence[Any]:
     core = import_module("benchmark_core")
-    core.BENCHMARK_TESTER.clear()  # of modules before, and of those that this one imports
+    core.BENCHMARK_TESTER.clear()  # of the modules before
     import_module(module)
     return tuple(core.BENCHMARK_TESTER)
 

@@ -1,7 +1,7 @@
 """Where rankings flip: two contestants in one order on a work and machine, and in the other order elsewhere.
 
 An order counts where a run shows it: both have a place there, and one of the places is certain. Each is at the error
-rate of its own run.
+rate of its run.
 """
 
 from __future__ import annotations

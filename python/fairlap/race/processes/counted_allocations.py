@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fairlap.errors import InvalidRequest
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.machine.allocators import LIBRARIES
-from fairlap.meters.allocations import LIBRARY, counting_environment
+from fairlap.machine.allocators import LIBRARIES, preloading
+from fairlap.meters.allocations import LIBRARY
 from fairlap.race.planning.plan import Plan
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.untimed.allocations_messages import CountAllocations
@@ -39,6 +40,11 @@ def counting(runners: Sequence[Runner], plan: Plan) -> list[Runner]:
     if not plan.count_allocations:
         return list(runners)
     return [replace(runner, environment=counting_environment(runner.environment)) for runner in runners]
+
+
+def counting_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Let a process that gets these variables count: before any other library that is preloaded."""
+    return {**environment, **preloading(LIBRARY, {**os.environ, **environment})}
 
 
 def count_allocations(worker: WorkerProcess, result: ProcessResult, plan: Plan) -> bool:
