@@ -63,7 +63,9 @@ def test_it_asks_ranks_and_is_shown_without_a_change_to_fairlap() -> None:
     results = raced("example,example:slow,example:cold", {"pause": "50ms"}, seconds=turns_of_many_calls_s)
     by_name = {row.contestant: row for row in results.rows}
     assert {row.judged_by for row in results.rows} == {"first call after 0.05 s of pause"}
-    assert [row.contestant for row in results.rows] == ["example", "example:slow", "example:cold"]
+    judged = {name: row.judged.value for name, row in by_name.items() if row.judged is not None}
+    assert [row.contestant for row in results.rows] == sorted(judged, key=judged.__getitem__)
+    assert max(judged, key=judged.__getitem__) == "example:cold"
     cold = by_name["example:cold"]
     assert cold.judged is not None
     assert cold.latency_p50_ns is not None
