@@ -15,7 +15,8 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.models.sources import bundle as bundle_of_source
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.race.equal_work.answers import answer_error, require_settings
-from onnx_files import materials_of, source_of
+from fairlap.request.fields.source import shapes_in
+from onnx_files import code_of, materials_of, source_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -57,3 +58,11 @@ def test_it_races_in_litert_and_in_onnx_runtime(
         error = answer_error(name, "", answer, materials.reference("inputs")[name], materials.tolerance(name))
         assert error.right, framework
         require_settings(contestant.in_force, 1, "fp32", bundle.own_types)
+
+
+def test_open_sizes_are_bound_before_the_file_is_tried(files: Path, tmp_path: Path) -> None:
+    file = files / f"{converted_tflite_files.OPEN}.tflite"
+    for shapes, code in (("", "E_MODEL_DIMENSIONS"), ("sound:1x3x1", "E_SHAPES")):
+        assert code_of(source_of(file, shapes=shapes_in(shapes)), tmp_path) == code
+    materials = materials_of(source_of(file, shapes=shapes_in("sound:1x20x1")), tmp_path)
+    assert [answer.shape for answer in materials.reference("inputs").values()] == [(1, 8, 4)]

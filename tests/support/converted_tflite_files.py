@@ -13,6 +13,7 @@ IMAGE = (12, 12, 3)
 LONG = 70  # steps: more than the importer puts one after the other
 QUANTIZED = ("int8", "uint8", "int16", "dynamic")
 RECURRENT = ("lstm", "gru")
+OPEN = "open"  # sizes, which the convolution inside cannot take as 1, as which they stand in the file
 
 
 def _convnet() -> Any:
@@ -37,6 +38,14 @@ def _recurrent(kind: str) -> Any:
     x = keras.Input((LONG if kind == "lstm" else 5, 6), batch_size=2, name="x")
     made = layers.LSTM(4, return_sequences=True) if kind == "lstm" else layers.GRU(4)
     return keras.Model(x, made(x))
+
+
+def _of_open_length() -> Any:
+    import keras
+
+    keras.utils.set_random_seed(0)
+    sound = keras.Input((None, 1), name="sound")
+    return keras.Model(sound, keras.layers.Conv1D(4, 5, strides=2)(sound))
 
 
 def _images() -> Iterator[list[np.ndarray]]:
@@ -64,6 +73,8 @@ def _write(folder: Path) -> None:
         converter = tf.lite.TFLiteConverter.from_keras_model(_recurrent(kind))
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         (folder / f"{kind}.tflite").write_bytes(converter.convert())
+    converter = tf.lite.TFLiteConverter.from_keras_model(_of_open_length())
+    (folder / f"{OPEN}.tflite").write_bytes(converter.convert())
 
 
 if __name__ == "__main__":

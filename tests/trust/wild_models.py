@@ -53,6 +53,8 @@ PACKAGES = (
 SUFFIXES = (".onnx", ".tflite", ".pt", ".pth", ".pt2", ".jit", ".torchscript", ".keras")
 # Of files whose sizes must fit one another, or a window inside, which no refusal can know.
 _SIZES = {
+    "ch_PP-OCRv4_rec_infer.onnx": ("--shapes", "x:1x3x48x320"),
+    "melspectrogram.tflite": ("--shapes", "input:1x1280"),
     "silero_vad.onnx": ("--shapes", "input:1x512,state:2x1x128"),
     **dict.fromkeys(
         ("silero_vad_op18_ifless.onnx", "silero_vad_16k_op15.onnx", "silero_vad_half.onnx"),

@@ -11,11 +11,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from fairlap.errors import described, shortened
+from fairlap.errors import cause_of, shortened
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, model_key, quantized_file
 from fairlap.frameworks.contract import Unsupported
 from fairlap.machine.files.atomic_files import write_atomically
@@ -23,12 +24,19 @@ from fairlap.machine.files.private_files import make_cache_folder, tighten
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
+from fairlap.models.code_hash import hash_of_code
 from fairlap.models.registry import implementation_for, spec_at
 from fairlap.models.sources.bundle import LITERT_FILE
+from fairlap.models.spec import Tensor
 from fairlap.models.workload import Workload
 
 CANNOT = 3
 """The exit status if TensorFlow's converter refuses the model."""
+
+
+def places(tensors: Iterable[Tensor]) -> dict[str, str]:
+    """Name inputs or outputs in a converted file by their places: TensorFlow changes names such as ``image:0``."""
+    return {each.name: f"place_{place}" for place, each in enumerate(tensors)}
 
 
 def main(package: str, batch: str, weights_file: str, write_to: str, *calibration: str) -> int:
@@ -38,29 +46,30 @@ def main(package: str, batch: str, weights_file: str, write_to: str, *calibratio
     spec = spec_at(package)
     weights = safetensors.read(Path(weights_file))
     model = implementation_for(package, "tensorflow", int(batch)).build(weights, tf.float32)
-    names = [tensor.name for tensor in spec.outputs]
+    inputs, outputs = places(spec.inputs), places(spec.outputs)
 
-    def serve(**inputs: Any) -> dict[str, Any]:
-        return dict(zip(names, model(inputs), strict=True))
+    def serve(**given: Any) -> dict[str, Any]:
+        found = model({name: given[place] for name, place in inputs.items()})
+        return dict(zip(outputs.values(), found, strict=True))
 
-    shapes = {each.name: tf.TensorSpec(each.sized(int(batch)), each.dtype, each.name) for each in spec.inputs}
+    shapes = {
+        inputs[each.name]: tf.TensorSpec(each.sized(int(batch)), each.dtype, inputs[each.name]) for each in spec.inputs
+    }
     try:
         function = tf.function(serve).get_concrete_function(**shapes)
         converter = tf.lite.TFLiteConverter.from_concrete_functions([function], model)
         if calibration:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
-            converter.representative_dataset = lambda: (dict(safetensors.read(Path(file))) for file in calibration)
+            converter.representative_dataset = lambda: (
+                {inputs[name]: array for name, array in safetensors.read(Path(file)).items()} for file in calibration
+            )
         converted = converter.convert()
     except Exception as error:
-        print(described(error), file=sys.stderr)
+        print(cause_of(error), file=sys.stderr)
         return CANNOT
     # Another process may create the same file at the same time; the last one replaces it by an equal one.
     write_atomically(Path(write_to), converted)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
 
 
 def brought_file(work: Workload) -> Path | None:
@@ -82,6 +91,7 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
     """Convert the model, and return the file and whether it was in the cache."""
     converter = _version_of_converter()
     made_of = [work.package, str(work.batch), converter, hash_of(work.weights), model_key(work.package)]
+    made_of.append(hash_of_code(Path(__file__).parent))
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     file = work_cache() / "litert" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}.tflite"
     if _is_complete(file):
@@ -140,3 +150,7 @@ def _convert(work: Workload, weights: Path, file: Path, calibration: tuple[Path,
             f"litert cannot run {work.spec.name}: TensorFlow's converter refuses it: {shortened(lines[-1])}"
         )
     raise RuntimeError(f"TensorFlow's converter failed on {work.spec.name}: {shortened(lines[-1])}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -307,8 +307,9 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
     import tensorflow as tf
 
     names = {tf.float32: "fp32", tf.float16: "fp16", tf.bfloat16: "bf16"}
-    kinds = {variable.dtype for variable in model.variables_by_name.values()}
-    held = " and ".join(sorted(names.get(kind, kind.name) for kind in kinds)) or NO_WEIGHTS
+    names |= dict.fromkeys((tf.int8, tf.uint8, tf.int16), "int8")  # steps
+    kinds = {variable.dtype for variable in model.variables_by_name.values()} - {tf.int32, tf.int64, tf.bool}
+    held = " and ".join(sorted({names.get(kind, kind.name) for kind in kinds})) or NO_WEIGHTS
     if wanted.device != "cpu" and held == "fp32" and tf.config.experimental.tensor_float_32_execution_enabled():
         held = "tf32"
     found = {

@@ -7,7 +7,7 @@ weights are searched by their values: with axes in any order, bit for bit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -21,6 +21,7 @@ from fairlap.frameworks.adapter_parts.litert_files import (
     brought_file,
     converted_file,
     keeps_states,
+    places,
     quantized_litert_file,
 )
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
@@ -112,6 +113,10 @@ class LiteRT(Framework):
             from ai_edge_litert.interpreter import Interpreter, OpResolverType
         self._version = str(ai_edge_litert.__version__)
         file, conversion = brought_file(work), "none"
+        inputs, outputs = (
+            {each.name: each.name for each in tensors} if file and work.precision != "int8" else places(tensors)
+            for tensors in (work.spec.inputs, work.spec.outputs)
+        )
         made: QuantizedFile | None = None
         if work.precision == "int8":
             with phase("convert"):
@@ -128,10 +133,10 @@ class LiteRT(Framework):
         threads = 1 + thread_count() - before if before else 0
         held = _QUANTIZED if made else read_back(weights_in(first, work.weights), work.weights)
         return Contestant(
-            bind=_Bindings(first, forgets=keeps_states(file)).bind,
+            bind=_Bindings(first, inputs, forgets=keeps_states(file)).bind,
             switching_copies=True,
             done=None,
-            outputs=partial(_answers, work),
+            outputs=partial(_answers, work, outputs),
             weights=dict if made else partial(_weights, first, work),
             quantization=made.quantization if made else None,
             in_force={
@@ -155,17 +160,17 @@ class _Bindings:
     """One interpreter, whose memory holds the inputs of one binding at a time.
 
     A file that keeps states from call to call, of a recurrence, would answer the same inputs differently each time. So
-    it ``forgets`` them in every call.
+    it ``forgets`` them in every call. ``names`` are those that inputs have in the file.
     """
 
-    def __init__(self, interpreter: Any, *, forgets: bool) -> None:
-        self._interpreter, self._forgets = interpreter, forgets
+    def __init__(self, interpreter: Any, names: Mapping[str, str], *, forgets: bool) -> None:
+        self._interpreter, self._names, self._forgets = interpreter, names, forgets
         self._filled_by: object = None
 
     def bind(self, inputs: Arrays) -> Callable[[], Any]:
         interpreter, invoke = self._interpreter, self._interpreter.invoke
         details = interpreter.get_signature_runner().get_input_details()
-        places = [(details[name]["index"], array) for name, array in inputs.items()]
+        places = [(details[self._names[name]]["index"], array) for name, array in inputs.items()]
 
         def run() -> Any:
             """``invoke`` returns nothing, and the outputs are read from the interpreter."""
@@ -187,11 +192,10 @@ class _Bindings:
         self._filled_by = places
 
 
-def _answers(work: Workload, interpreter: Any) -> Answers:
+def _answers(work: Workload, names: Mapping[str, str], interpreter: Any) -> Answers:
     details = interpreter.get_signature_runner().get_output_details()
-    return named_outputs(
-        work.spec, [interpreter.get_tensor(details[tensor.name]["index"]) for tensor in work.spec.outputs]
-    )
+    found = [interpreter.get_tensor(details[names[tensor.name]]["index"]) for tensor in work.spec.outputs]
+    return named_outputs(work.spec, found)
 
 
 def _weights(interpreter: Any, work: Workload) -> Answers:

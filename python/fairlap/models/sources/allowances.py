@@ -86,7 +86,7 @@ def widened_by_movements(allowed: Allowed, movements: Sequence[Arrays], referenc
         relative = _TIMES_MOVED * share
         absolute = _TIMES_MOVED * max((float(each.max(initial=0.0)) for each in by), default=0.0)
         least[name] = Tolerance(max(1 - relative**2 / 2, -1.0), absolute, relative)
-    return {precision: _no_narrower(each, least) for precision, each in allowed.items()}
+    return no_narrower(allowed, dict.fromkeys(allowed, least))
 
 
 def widened_by_long_sums(
@@ -106,10 +106,14 @@ def widened_by_long_sums(
         return outputs_of(forward, weights, {**inputs, largest: values})
 
     least = widened_by_sums(allowed["fp32"], floats[largest], ROUNDING, reference, answers_to)
-    return {precision: _no_narrower(each, least) for precision, each in allowed.items()}
+    return no_narrower(allowed, dict.fromkeys(allowed, least))
 
 
-def _no_narrower(allowed: Mapping[str, Tolerance], least: Mapping[str, Tolerance]) -> dict[str, Tolerance]:
+def no_narrower(allowed: Allowed, least: Mapping[Precision, Mapping[str, Tolerance]]) -> Allowed:
+    return {precision: _each_no_narrower(each, least[precision]) for precision, each in allowed.items()}
+
+
+def _each_no_narrower(allowed: Mapping[str, Tolerance], least: Mapping[str, Tolerance]) -> dict[str, Tolerance]:
     return {
         name: replace(
             each,

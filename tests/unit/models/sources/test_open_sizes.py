@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
+from fairlap.models.onnx_import.errors import SizesDoNotFit
 from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.fields.source import dims_in, shapes_in
@@ -111,3 +112,11 @@ def test_a_dimension_that_no_file_has_is_refused(two_files: tuple[str, str]) -> 
         plan_of(request)
     assert refused.value.code == "E_MODEL_DIMENSIONS"
     assert "width" in str(refused.value)
+
+
+def test_given_sizes_that_an_operator_cannot_take_are_said_to_be_the_cause(tmp_path: Path) -> None:
+    node = onnx.helper.make_node("Concat", ["x", "y"], ["out"], axis=1)
+    path = one_node(tmp_path / "m.onnx", node, {"x": (FLOAT, ["left", 2]), "y": (FLOAT, ["right", 2])})
+    opened(source_of(path, "left=3,right=3"), tmp_path)
+    with pytest.raises(SizesDoNotFit, match="--shapes"):
+        opened(source_of(path, "left=3,right=4"), tmp_path)

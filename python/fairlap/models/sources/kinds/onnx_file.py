@@ -13,7 +13,7 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
-from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
+from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported, SizesDoNotFit
 from fairlap.models.onnx_import.files.model_file import read_model
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
@@ -235,6 +235,12 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
         graph, forward = imported_reference(file)
     except OperatorsUnsupported as error:
         missing = str(error)
+    except SizesDoNotFit as error:
+        if not (source.dims or source.shapes):
+            raise
+        raise SizesDoNotFit(
+            f"{error}; give other sizes with --dims or --shapes, if these are not the model's"
+        ) from error
     else:
         require_room(max(tensor.size for each in graph.graphs() for tensor in each.values.values()), source.text)
         how = "the ONNX graph in NumPy float64 by fairlap's importer"

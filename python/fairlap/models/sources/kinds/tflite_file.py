@@ -79,6 +79,7 @@ class TfliteFile(SourceKind):
         wide.bind(shapes)
         file = folder / LITERT_FILE
         file.write_bytes(graph.packed() if graph.changed else Path(source.path).read_bytes())
+        _require_sizes_that_fit(file, source)
         own_types = ("float16",) if graph.holds_float16 else ()
         native = f"native, {_WIDENED}" if own_types else "native"
         dtypes = {name: graph.dtype(tensor) for name, tensor in graph.inputs.items()}
@@ -113,20 +114,43 @@ class TfliteFile(SourceKind):
 
 
 def _read(source: Source) -> TfliteGraph:
-    """LiteRT verifies the file and its operators before anything else reads it."""
+    """LiteRT verifies the file and its operators before anything else reads it.
+
+    Sizes that are open stand in it as 1, which its operators may not take.
+    """
     content = Path(source.path).read_bytes()
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ModuleNotFoundError:
         raise SourceError(f"{source.text} is read with the package ai-edge-litert; install it") from None
     try:
-        Interpreter(model_content=content).allocate_tensors()
+        interpreter = Interpreter(model_content=content)
+        if not any((each["shape_signature"] < 0).any() for each in interpreter.get_input_details()):
+            interpreter.allocate_tensors()
     except (ValueError, RuntimeError) as error:
-        raise SourceError(f"LiteRT cannot load {source.text}: {described(error)}") from None
+        raise _unloadable(source, error) from None
     try:
         return TfliteGraph(content)
     except (IndexError, TypeError, AttributeError) as error:  # of what LiteRT does not verify
         raise SourceError(f"{source.text} is damaged: {described(error)}") from None
+
+
+def _require_sizes_that_fit(file: Path, source: Source) -> None:
+    """Of a file that was tried with its own sizes, or whose sizes were open, as it is written with those asked for."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    try:
+        Interpreter(model_path=str(file)).allocate_tensors()
+    except (ValueError, RuntimeError) as error:
+        if "unresolved custom op" in str(error):
+            raise _unloadable(source, error) from None
+        raise SourceError(
+            f"LiteRT cannot run {source.text} with inputs of these sizes: {described(error)}", code="E_SHAPES"
+        ) from None
+
+
+def _unloadable(source: Source, error: Exception) -> SourceError:
+    return SourceError(f"LiteRT cannot load {source.text}: {described(error)}")
 
 
 def _bounds(graph: TfliteGraph, name: str) -> Bounds | None:

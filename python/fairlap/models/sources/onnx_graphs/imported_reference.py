@@ -15,7 +15,8 @@ from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_fi
 from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import Array, Graph
 from fairlap.models.onnx_import.libraries.lossy_sums import LossySums
-from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
+from fairlap.models.onnx_import.libraries.numpy_library import is_floating
+from fairlap.models.onnx_import.libraries.plain_float32 import PlainFloat32
 from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
 from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
@@ -50,7 +51,7 @@ def _at_sizes_that_fit(forward: Forward) -> Forward:
 
 def imported_in_float32(graph: Graph) -> Forward:
     """As a right framework computes it, one operation after the other."""
-    return of_file(ImportedModel(graph, NumPyLibrary(wide=False)))
+    return of_file(ImportedModel(graph, PlainFloat32()))
 
 
 def roundings_inside(graph: Graph) -> RoundingsInside:
