@@ -62,7 +62,7 @@ def proof_of(
         for which in list(sets)[: max(1, len(given))]:  # others have the same values, in another order
             if given or repeat_numbers(sets[which]):
                 allowed = widened(allowed, found, sets[which], references[which])
-        notices = ill_conditioned(exact, plain, allowed["fp32"]) or loose(allowed["fp32"])
+        notices = ill_conditioned(exact, plain, allowed["fp32"]) + loose(allowed["fp32"])
     silent = unnoticed(
         found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs
     )

@@ -233,6 +233,24 @@ def test_files_of_the_usual_tools_are_right_in_onnx_runtime_and_through_the_impo
         answers.require_right(errors, {})
 
 
+def test_values_whose_steps_are_chosen_in_each_call_may_stay_real_numbers(tmp_path: Path) -> None:
+    """As OpenVINO keeps them; weights are those of the file."""
+    made = made_by_tools("dynamic", tmp_path)
+    materials = materials_of(source_of(made), tmp_path)
+    held = {each.name: onnx.numpy_helper.to_array(each) for each in onnx.load(made).graph.initializer}
+    names = [name.removesuffix("_quantized") for name in held if name.endswith("_quantized")]
+    assert len(names) == 2
+    first, second = (
+        (held[f"{name}_quantized"].astype(np.float32) - held[f"{name}_zero_point"]) * held[f"{name}_scale"]
+        for name in names
+    )
+    x = materials.workload("inputs").inputs["x"]
+    hidden = np.maximum(x @ first + held["shift"], 0)
+    checked(materials, hidden @ second)
+    with pytest.raises(answers.OtherWork):
+        checked(materials, hidden @ (1.05 * second))
+
+
 def in_halves(path: Path, kind: int, dtype: Any) -> Path:
     """Write the two layers with weights and arithmetic in sixteen bits, and ends in float32."""
     model = onnx.load(two_layers(path.with_name("float.onnx")))

@@ -106,6 +106,10 @@ class Library(PythonControl):
         rounded = self.apply("Round", value)
         return rounded if zero is None else rounded + zero
 
+    def to_dynamic_steps(self, value: Any, zero: Any) -> Any:
+        """Round to bytes whose scale was chosen for these very values."""
+        return self.cast(self.clip_to_numbers(self.to_step(value, zero, 0, 255), 0, 255), "uint8")
+
     def gelu(self, value: Any, tanh: bool) -> Any:
         if tanh:
             inner = (value + value * value * value * 0.044715) * math.sqrt(2 / math.pi)

@@ -64,6 +64,13 @@ class WithRoundings(_OfAFewBits):
         return np.where(finite & (array != 0), moved, array)
 
 
+class WithoutDynamicSteps(_OfAFewBits):
+    """Values whose steps would be chosen for them in each call stay real numbers, as OpenVINO keeps them."""
+
+    def to_dynamic_steps(self, value: Any, zero: Any) -> Any:
+        return np.asarray(value) + zero
+
+
 class OnOtherEdges(_OfAFewBits):
     """In every quantiser one of the values that are nearest to a rounding edge takes the other step."""
 

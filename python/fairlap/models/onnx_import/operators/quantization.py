@@ -73,7 +73,7 @@ def dynamic_quantize(library: Any, value: Any) -> Any:
     scale = (high - low) / 255
     scale = library.where(scale == 0, library.full_like(scale, 1), scale)  # of zeros alone, as in ONNX Runtime
     zero = library.clip_to_numbers(library.apply("Round", (low * -1) / scale), 0, 255)
-    return _in_steps(library, value / scale, zero, "uint8"), scale, library.cast(zero, "uint8")
+    return library.to_dynamic_steps(value / scale, zero), scale, library.cast(zero, "uint8")
 
 
 def _centred(library: Any, value: Any, zero: Any, axis: int) -> Any:

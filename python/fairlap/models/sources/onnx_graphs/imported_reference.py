@@ -13,11 +13,16 @@ from fairlap.errors import FairlapError, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_file
 from fairlap.models.onnx_import.files.load import load_graph
-from fairlap.models.onnx_import.graph import Array, Graph
+from fairlap.models.onnx_import.graph import Array, Graph, Node
 from fairlap.models.onnx_import.libraries.lossy_sums import LossySums
 from fairlap.models.onnx_import.libraries.numpy_library import is_floating
 from fairlap.models.onnx_import.libraries.plain_float32 import PlainFloat32
-from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
+from fairlap.models.onnx_import.libraries.rounding_library import (
+    InTypesOfFile,
+    OnOtherEdges,
+    WithoutDynamicSteps,
+    WithRoundings,
+)
 from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
 from fairlap.models.onnx_import.operators.table import EXACT
@@ -124,7 +129,10 @@ def right_answers(graph: Graph, types: Sequence[str]) -> RightAnswers:
     draws = range(_DRAWS_OF_ROUNDINGS)
     floats = [InTypesOfFile()] if set(types) & set(_FEW_BITS) else []
     edges = [OnOtherEdges(seed) for seed in draws] if set(types) - set(_FEW_BITS) else []
-    rounded = [*(WithRoundings(seed) for seed in draws), *floats]
+    dynamic = (
+        [WithoutDynamicSteps()] if any(_is_dynamic(node) for each in graph.graphs() for node in each.nodes) else []
+    )
+    rounded = [*(WithRoundings(seed) for seed in draws), *floats, *dynamic]
     return RightAnswers(
         tuple(of_file(ImportedModel(graph, each)) for each in rounded),
         tuple(of_file(ImportedModel(graph, each)) for each in edges),
@@ -167,11 +175,16 @@ def computes_in(graph: Graph) -> tuple[str, ...]:
         types = {each.values[name].dtype for name in node.outputs if name in each.values}
         if node.operator in ROUNDING:
             steps |= types.intersection(LIMITS)
-        if node.attributes.get(DYNAMIC_STEPS):
+        if _is_dynamic(node):
             steps.add("uint8")
         if node.operator not in EXACT:
             floats |= types.intersection(_FEW_BITS)
     return (*sorted(floats), *sorted(steps))
+
+
+def _is_dynamic(node: Node) -> bool:
+    """Whether it rounds to steps that it chooses in each call."""
+    return node.operator == "DynamicQuantizeLinear" or bool(node.attributes.get(DYNAMIC_STEPS))
 
 
 def own_types(graph: Graph) -> tuple[str, ...]:
