@@ -136,6 +136,9 @@ class Folding:
     def _tensor(self, node: Node, name: str, kind: Any) -> Tensor:
         from onnx import helper
 
+        if node.operator == "Dropout":  # whose mask has no type before opset 12
+            value = self.result.values[node.inputs[0]]
+            return replace(value, name=name, dtype=value.dtype if name == node.outputs[0] else "bool")
         if kind is not None and kind.HasField("tensor_type") and kind.tensor_type.elem_type:
             dtype = str(np.dtype(helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type)))
             if node.operator in _SHAPE_OF_INPUT:

@@ -58,6 +58,8 @@ def _prepared(model: Any, path: Path) -> Any:
     domains = {each.domain: each.version for each in model.opset_import}
     if "" not in domains and "ai.onnx" in domains:
         domains[""] = domains["ai.onnx"]
+    if "" not in domains and domains:  # a model of operators of other domains alone
+        domains[""] = onnx.defs.onnx_opset_version()
     if not 1 <= domains.get("", 0) <= onnx.defs.onnx_opset_version():
         raise ModelFileInvalid(
             f"{path} uses opset {domains.get('', 0)}; the installed onnx knows 1 to {onnx.defs.onnx_opset_version()}"

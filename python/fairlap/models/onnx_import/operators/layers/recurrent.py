@@ -21,8 +21,6 @@ def _resolve(
 ) -> Attributes:
     found = dict(attributes)
     direction = found.pop("direction", "forward")
-    if direction != "forward" and len(inputs) > 4 and inputs[4] is not None:
-        raise NotImplementedError("sequences of their own lengths that are read backwards")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     names = tuple(found.pop("activations", ())) or usual * len(backwards)
     of_numbers = [found.pop(name, ()) for name in ("activation_alpha", "activation_beta")]
@@ -68,9 +66,11 @@ def _recur(
         if lengths is None:
             states = library.scan(step, state, rows)
         else:
-            states = library.scan(partial(_within, library, step, lengths), (*state, library.arange(1)), rows)[:-1]
-        seen = states[0] if lengths is None else _cleared(library, states[0], lengths)
-        every.append(library.reshape(library.flip(seen, (0,)) if backward else seen, (steps, 1, batch, hidden)))
+            within = partial(_within, library, step, lengths, steps if backward else None)
+            states = library.scan(within, (*state, library.arange(1)), rows)[:-1]
+        seen = library.flip(states[0], (0,)) if backward else states[0]
+        seen = seen if lengths is None else _cleared(library, seen, lengths)
+        every.append(library.reshape(seen, (steps, 1, batch, hidden)))
         last.append([library.reshape(each[steps - 1], (1, batch, hidden)) for each in states])
     joined = [every[0] if len(every) == 1 else library.concat(every, 1)]
     joined += [kind[0] if len(kind) == 1 else library.concat(list(kind), 0) for kind in zip(*last, strict=True)]
@@ -79,10 +79,13 @@ def _recur(
     return tuple(joined)
 
 
-def _within(library: Any, step: Step, lengths: Any, state: tuple[Any, ...], row: Any) -> tuple[Any, ...]:
-    """Keep the state of a sequence that has ended; the number of the step goes last."""
+def _within(
+    library: Any, step: Step, lengths: Any, backwards_from: int | None, state: tuple[Any, ...], row: Any
+) -> tuple[Any, ...]:
+    """Keep the state of a sequence outside of its length; the number of the step goes last."""
     *old, number = state
-    goes_on = library.reshape(library.cast(lengths, library.dtype_of(number)) > number, (-1, 1))
+    place = number if backwards_from is None else number * -1 + (backwards_from - 1)
+    goes_on = library.reshape(library.cast(lengths, library.dtype_of(number)) > place, (-1, 1))
     new = step(tuple(old), row)
     return (*(library.where(goes_on, one, other) for one, other in zip(new, old, strict=True)), number + 1)
 
