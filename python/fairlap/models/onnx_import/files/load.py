@@ -60,6 +60,7 @@ def _prepared(model: Any, path: Path) -> Any:
         domains[""] = domains["ai.onnx"]
     if "" not in domains and domains:  # a model of operators of other domains alone
         domains[""] = onnx.defs.onnx_opset_version()
+        model.opset_import.add(domain="", version=domains[""])
     if not 1 <= domains.get("", 0) <= onnx.defs.onnx_opset_version():
         raise ModelFileInvalid(
             f"{path} uses opset {domains.get('', 0)}; the installed onnx knows 1 to {onnx.defs.onnx_opset_version()}"

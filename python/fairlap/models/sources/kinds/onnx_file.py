@@ -52,6 +52,7 @@ from fairlap.models.sources.onnx_graphs.imported_reference import (
     right_answers,
     roundings_inside,
 )
+from fairlap.models.sources.onnx_graphs.maps import with_arrays_for_maps
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph, RuntimeGraph, session_of
 from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements
@@ -87,6 +88,7 @@ class OnnxFile(SourceKind):
         given = inputs_of(source)
         values = input_values(read_model(Path(source.path)))
         model = bound_model(source, given_shapes(given, declared_sizes(values), source), folder)
+        model = with_arrays_for_maps(model)
         if source.loss:
             give_statistics_their_own_arrays(model)
         if source.mix is not None:
