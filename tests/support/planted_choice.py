@@ -47,7 +47,7 @@ def a_plan(contestants: str, blocks: int) -> Plan:
 def chosen(
     require: str = "", minimise: str | None = None, *, contestants: str = "torch", blocks: int = 12,
     times_ns: Mapping[str, float] = TIMES_NS, price: str = "", noise: float = 0.02, margin: float = 0.02, seed: int = 1,
-    max_drop: float | None = None,
+    max_drop: float | None = None, file_bytes: Mapping[str, int] | None = None,
 ) -> Choice:  # fmt: skip
     plan = a_plan(contestants, blocks)
     processes, items = raced(plan, times_ns, noise, seed)
@@ -59,7 +59,9 @@ def chosen(
         margin,
         max_drop,
     )
-    return choice_of(results_of(run, price=price_given(price) if price else None), items, question)
+    results = results_of(run, price=price_given(price) if price else None)
+    by_work = {work.id: (file_bytes or {}).get(work.model, 0) for work in plan.works}
+    return choice_of(results, items, question, by_work)
 
 
 def raced(

@@ -15,6 +15,7 @@ from fairlap.interrupts import ignore_signals, status_of
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.hardware.cuda_devices import require_driver
 from fairlap.machine.race_lock.lock import one_race
+from fairlap.models.sources.opening import bytes_of
 from fairlap.models.task_metrics import metric_named
 from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.planning.kept_plan import plan_to_keep
@@ -117,7 +118,8 @@ def choose_by_request(
     run.wall_s, run.ended_early = race.shares(), race.ended_early
     raced = {(each.contestant, each.work_id) for each in run.processes}
     items = {whose: own for whose, own in race.scores.items.items() if whose in raced}
-    found = choice_of(results_of(run, began_at, price=price), items, question)
+    file_bytes = {work.id: bytes_of(work.source) for work in plan.works if work.source is not None}
+    found = choice_of(results_of(run, began_at, price=price), items, question, file_bytes)
     return _interrupted(found, interrupted, plan) if interrupted else found
 
 

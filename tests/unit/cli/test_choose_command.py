@@ -36,7 +36,7 @@ def test_a_choice_that_cannot_be_made_is_refused(arguments: list[str], code: str
 
 @pytest.mark.parametrize(
     ("options", "code"),
-    [({"minimise": "size"}, "E_CHOOSE"), ({"use": "edge"}, "E_CHOOSE"), ({"metric": ("top1", "f1")}, "E_METRIC")],
+    [({"minimise": "weight"}, "E_CHOOSE"), ({"use": "edge"}, "E_CHOOSE"), ({"metric": ("top1", "f1")}, "E_METRIC")],
 )
 def test_python_refuses_what_a_choice_does_not_answer(options: dict[str, object], code: str) -> None:
     given = {"inputs": "x.npy", "labels": "y.npy", "metric": "top1", **options}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlap.render.choice.chart import SHAPES, chart_points
 from fairlap.render.choice.document import document_of
+from fairlap.render.choice.shared_words import how_to_read
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
 from planted_choice import NAMES, chosen
@@ -37,3 +38,11 @@ def test_points_on_the_front_and_dominated_ones_have_different_forms() -> None:
 def test_names_have_the_contestant_where_there_are_several() -> None:
     labels = {point["label"] for point in chart_points(chosen(contestants="torch,jax"))}
     assert labels == {f"{name} in {contestant}" for name in NAMES for contestant in ("torch", "jax")}
+
+
+def test_marks_grow_with_files_where_all_have_sizes() -> None:
+    sizes = {"small": 300, "large": 200_000, "copy": 400, "heavy": 500}
+    with_sizes, without = chosen(file_bytes=sizes), chosen(file_bytes={"small": 300})
+    assert {point["bytes"] for point in chart_points(with_sizes)} == set(sizes.values())
+    assert ("Larger marks" in how_to_read(with_sizes), "Larger marks" in how_to_read(without)) == (True, False)
+    assert "195 KiB" in text_of(document_of(with_sizes))

@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -121,6 +121,16 @@ def hashes_of(source: Source) -> dict[str, str]:
         hashes = {str(files[0]): _together(hashes, files[0])}
     _require_unchanged(source, hashes)
     return hashes
+
+
+def bytes_of(source: Source) -> int:
+    """Sum the sizes of a model's files; 0 where they are not known, as of a function."""
+    return sum(file.stat().st_size for file in _files_in(require_kind(source).files(source)))
+
+
+def _files_in(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 
 def _hashes(paths: tuple[Path, ...]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
-from fairlap.render.choice.shared_words import answer, drawable, how_to_read, score_of
+from fairlap.render.choice.shared_words import answer, drawable, how_to_read, score_of, sizes_differ
 from fairlap.results.choice.choice import Choice
 
 ON, MAYBE, DOMINATED = "on the front", "may be on it", "dominated"
@@ -43,7 +43,8 @@ def chart_of(choice: Choice, look: Look, *, alone: bool) -> str:
     hollow = base.transform_filter(f"datum.front != '{ON}'").mark_point(
         size=110, filled=False, opacity=1, strokeWidth=2, color=colour
     )
-    marks = [each.encode(x=x, y=y, shape=shape) for each in (filled, hollow)]
+    size = {"size": _by_bytes(alt)} if sizes_differ(choice) else {}
+    marks = [each.encode(x=x, y=y, shape=shape, **size) for each in (filled, hollow)]
     chart = alt.layer(across, upright, *marks, *_labels(points, base, look, x=x, y=y)).properties(
         width=_WIDTH, height=_HEIGHT
     )
@@ -52,6 +53,11 @@ def chart_of(choice: Choice, look: Look, *, alone: bool) -> str:
         title = {"text": f"{choice.metric} against time of an item", "subtitle": lines}
         chart = chart.properties(title=title | {"anchor": "start", "offset": 14, "subtitlePadding": 6})
     return drawn(spec_of(chart), look)
+
+
+def _by_bytes(alt: Any) -> Any:
+    """Areas grow with the files."""
+    return alt.Size("bytes:Q", scale=alt.Scale(type="sqrt", range=[60, 400], zero=False), legend=None)
 
 
 def _labels(points: Sequence[dict[str, Any]], base: Any, look: Look, **place: Any) -> list[Any]:
@@ -77,7 +83,8 @@ def chart_points(choice: Choice) -> list[dict[str, Any]]:
         score, time = score_of(each), each.time_per_item_ns
         if score is not None and time is not None:
             names = {"candidate": each.name, "label": each.name if several else each.model, "front": each.front}
-            found.append({**names, **with_ends("score", score), **with_ends("time", time)})
+            ends = {**with_ends("score", score), **with_ends("time", time)}
+            found.append({**names, "bytes": each.file_bytes, **ends})
     found.sort(key=lambda point: float(point["time"]))
     for place, point in enumerate(found):
         is_left = point["time"] ** 2 <= found[0]["time"] * found[-1]["time"]  # of the middle of a logarithmic axis

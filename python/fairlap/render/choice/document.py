@@ -16,8 +16,24 @@ from fairlap.results.decision.estimate_text import estimate_text, interval_text
 
 _TITLE = "Choice of a model"
 _FIGURES = ("score", "time_per_item_ns", "peak_memory_bytes", "energy_per_item_j", "cost_per_1000_items")
-_MINIMISED = {"energy": "energy_per_item_j", "memory": "peak_memory_bytes", "cost": "cost_per_1000_items"}
-_NAMES = ("candidate", "model", "contestant", "batch", "outcome", *_FIGURES, "currency", "qualifies", "front")
+_MINIMISED = {
+    "energy": "energy_per_item_j",
+    "memory": "peak_memory_bytes",
+    "cost": "cost_per_1000_items",
+    "size": "file_bytes",
+}
+_NAMES = (
+    "candidate",
+    "model",
+    "contestant",
+    "batch",
+    "outcome",
+    *_FIGURES,
+    "currency",
+    "file_bytes",
+    "qualifies",
+    "front",
+)
 
 
 def document_of(choice: Choice) -> Document:
@@ -49,19 +65,21 @@ def setting(choice: Choice) -> str:
 
 
 def _candidates(choice: Choice) -> Table:
-    heads = ["candidate", choice.metric, "time of an item", "peak memory", "energy of an item", "cost of 1,000"]
+    figures = ["time of an item", "peak memory", "energy of an item", "cost of 1,000", "files"]
     rows = [
         [
             each.name,
             _text(score_of(each), ""),
             *(_text(getattr(each, column), column) for column in _FIGURES[1:4]),
             _cost(each),
+            "" if each.file_bytes is None else quantity_text.size(each.file_bytes),
             each.front,
             MARKS[each.qualifies] if choice.requirements else "",
         ]
         for each in choice.candidates
     ]
-    return Table("Candidates", [*heads, "front", "requirements"], rows).without_empty_columns(1)
+    heads = ["candidate", choice.metric, *figures, "front", "requirements"]
+    return Table("Candidates", heads, rows).without_empty_columns(1)
 
 
 def _text(found: Estimate | None, column: str) -> str:
@@ -141,7 +159,7 @@ def _records(choice: Choice) -> Records:
         [
             *(each.name, each.model, each.contestant, each.batch, each.outcome, score_of(each)),
             *(getattr(each, column) for column in _FIGURES[1:]),
-            *(each.currency, each.qualifies, each.front),
+            *(each.currency, each.file_bytes, each.qualifies, each.front),
         ]
         for each in choice.candidates
     ]

@@ -18,8 +18,14 @@ def how_to_read(choice: Choice) -> str:
     up = "Up" if choice.better == "higher" else "Down"
     return (
         f"{up} and to the left is better. Lines are 95 % intervals. Circles are on the front, diamonds may be on it, "
-        "crosses are dominated."
+        f"crosses are dominated.{' Larger marks have larger files.' if sizes_differ(choice) else ''}"
     )
+
+
+def sizes_differ(choice: Choice) -> bool:
+    """Whether the files of all candidates that are drawn have sizes, and not all the same."""
+    sizes = {each.file_bytes for each in drawable(choice)}
+    return None not in sizes and len(sizes) > 1
 
 
 def score_of(candidate: Candidate) -> Estimate | None:

@@ -12,7 +12,7 @@ from fairlap.results.choice.front import Outcome
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.requirements import Status
 
-Objective = Literal["time", "cost", "energy", "memory"]
+Objective = Literal["time", "cost", "energy", "memory", "size"]
 Front = Literal["on the front", "may be on it", "dominated", "not compared"]
 Reason = Literal["recommended", "trade_off", "not_separated", "none_qualifies", "requirements_unknown"]
 
@@ -46,6 +46,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     energy_per_item_j: Estimate | None
     cost_per_1000_items: Estimate | None
     currency: str | None
+    file_bytes: Annotated[int | None, _about("Of the model's files, as they were given; null for a function.")]
     absent: dict[str, str]
     qualifies: Annotated[Status, _about("Whether it meets every requirement, by its whole interval.")]
     reasons: Annotated[dict[str, str], _about("By requirement, why it is not met or unknown.")]

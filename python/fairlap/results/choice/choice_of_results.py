@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 from fairlap import verdict
 from fairlap.models.metrics.metric import Parts
@@ -55,9 +56,12 @@ class ChoiceQuestion:
 
 
 def choice_of(
-    results: Results, items: Mapping[tuple[str, str], Mapping[str, Parts]], question: ChoiceQuestion
+    results: Results,
+    items: Mapping[tuple[str, str], Mapping[str, Parts]],
+    question: ChoiceQuestion,
+    file_bytes: Mapping[str, int] = MappingProxyType({}),
 ) -> Choice:
-    """``items`` has by contestant and id of a work what each metric made of the items."""
+    """``items`` has by contestant and id of a work what each metric made of the items; ``file_bytes`` is by that id."""
     works = headline_results(results)
     names = _names(works)
     rows = {names[each.work.id, row.contestant]: (each, row) for each in works for row in each.rows}
@@ -80,7 +84,10 @@ def choice_of(
         }
     comparable = [name for name in rows if name in scored]
     placed = places(comparable, (by_score, by_time))
-    by_figure = _by_objective(question.minimise, by_time, rows)
+    sizes = {name: file_bytes.get(work.work.id) or None for name, (work, _) in rows.items()}
+    by_figure = (
+        partial(_by_size, sizes) if question.minimise == "size" else _by_objective(question.minimise, by_time, rows)
+    )
     answer = recommended(
         {name: qualified[name].status if name in scored else "no" for name in rows},
         by_score,
@@ -94,7 +101,7 @@ def choice_of(
         items=max((len(parts[0]) for parts in scored.values()), default=0),
         items_disagreeing=scores.items_disagreeing,
         candidates=[
-            _candidate(name, work, row, question.metric, qualified[name], placed.get(name))
+            _candidate(name, work, row, question.metric, qualified[name], placed.get(name), sizes[name])
             for name, (work, row) in rows.items()
         ],
         scores=_differences(scores),
@@ -157,7 +164,13 @@ def _text(found: WorkResult) -> str:
 
 
 def _candidate(
-    name: str, work: WorkResult, row: Row, metric: str, qualified: Qualification, place: Place | None
+    name: str,
+    work: WorkResult,
+    row: Row,
+    metric: str,
+    qualified: Qualification,
+    place: Place | None,
+    file_bytes: int | None,
 ) -> Candidate:
     latency = row.latency_p50_ns
     figures = {
@@ -167,6 +180,7 @@ def _candidate(
             column: (getattr(row, column), row.absent.get(column, ""))
             for column in ("peak_memory_bytes", "energy_per_item_j", "cost_per_1000_items", "currency")
         },
+        "file_bytes": (file_bytes, "the files of a function are not known"),
     }
     front: Front = "not compared" if place is None else place.position
     return Candidate(
@@ -264,6 +278,13 @@ def _by_objective(
     """Compare by the verdict on times, which is that on costs at one price, else by intervals apart."""
     weight = None if minimise is None else _BY_INTERVALS.get(minimise)
     return by_time if weight is None else partial(_by_intervals, weight, rows)
+
+
+def _by_size(sizes: Mapping[str, int | None], a: str, b: str) -> Outcome:
+    one, other = sizes[a], sizes[b]
+    if one is None or other is None:
+        return "inconclusive"
+    return "equivalent" if one == other else "better" if one < other else "worse"
 
 
 def _by_intervals(weight: Weight, rows: Mapping[str, tuple[WorkResult, Row]], a: str, b: str) -> Outcome:

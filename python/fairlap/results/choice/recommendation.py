@@ -14,6 +14,7 @@ _WORDS: Mapping[Objective, str] = {
     "cost": "cost",
     "energy": "energy of an item",
     "memory": "peak memory",
+    "size": "size of files",
 }
 
 

@@ -69,6 +69,20 @@ def test_a_candidate_may_score_so_much_worse_than_the_first_one(
     assert found.requirements == (f"score_drop<={most}",)
 
 
+def test_the_smallest_files_are_recommended_and_equal_ones_by_score_and_unknown_ones_not() -> None:
+    sizes = {"small": 300, "large": 200, "copy": 400, "heavy": 500}
+    found = chosen(minimise="size", file_bytes=sizes)
+    assert found.recommended == ("large in torch",)
+    assert {each.model: each.file_bytes for each in found.candidates} == sizes
+    equal = chosen(minimise="size", file_bytes={**sizes, "small": 200})
+    assert equal.recommended == ("large in torch",)  # whose score is shown to be better
+    unknown = chosen(minimise="size", file_bytes={name: size for name, size in sizes.items() if name != "heavy"})
+    assert (unknown.reason, unknown.recommended) == ("not_separated", ("large in torch", "heavy in torch"))
+    heavy = next(each for each in unknown.candidates if each.model == "heavy")
+    assert heavy.file_bytes is None
+    assert "file_bytes" in heavy.absent
+
+
 def test_a_score_that_is_not_the_first_one_s_better_drops_by_less_than_nothing() -> None:
     found = chosen(minimise="time", max_drop=0.001)  # the first candidate is the one that scores worst
     assert {each.model for each in found.candidates if each.qualifies == "yes"} == set(NAMES)

@@ -53,7 +53,7 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
     "--minimise",
     type=click.Choice(get_args(Objective)),
     metavar="FIGURE",
-    help="Recommend the least time, cost, energy or memory.",
+    help="Recommend the least time, cost, energy, memory or size of files.",
 )
 @PRICE_OPTION
 @click.option("--score-margin", type=SHARE, default="1%", help="Score differences that are equivalent.  [default: 1%]")
