@@ -86,7 +86,7 @@ def test_a_sigmoid_that_is_nearly_zero_may_round_as_a_number_near_one(tmp_path: 
         make("Add", ["y", "bias"], ["z"]),
         make("Sigmoid", ["z"], ["out"]),
     ]
-    arrays = {"weight": drawn(16, 4096) / 4, "bias": np.float32(-12.0)}
+    arrays: dict[str, Any] = {"weight": drawn(16, 4096) / 4, "bias": np.float32(-12.0)}
     path = saved(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [4, 16])}, arrays)
     materials = materials_of(source_of(path), tmp_path)
     assert "W_ILL_CONDITIONED" in [notice.code for notice in materials.notices]
