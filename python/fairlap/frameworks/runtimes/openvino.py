@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from fairlap.errors import cause_of
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.generation.openvino_generation import generation, with_states
 from fairlap.frameworks.adapter_parts.onnx_graph import (
@@ -87,7 +88,7 @@ class OpenVino(Framework):
         weights = {name: rounded_to(work.precision, array) for name, array in work.weights.items()}
         with phase("build"):
             graph = graph_of(work, weights, self.name)
-            model = core.read_model(graph)
+            model = _converted(core, graph, work)
             if work.spec.continuation:
                 with_states(model)
         made: QuantizedFile | None = None
@@ -127,6 +128,15 @@ class OpenVino(Framework):
                 _compilation, work, core, graph if made is None else made.file, compiled, partial(_bind, compiled)
             ),
         )
+
+
+def _converted(core: Any, graph: Any, work: Workload) -> Any:
+    try:
+        return core.read_model(graph)
+    except RuntimeError as error:
+        if "OpConversionFailure" not in str(error):
+            raise
+        raise Unsupported(f"openvino cannot run {work.spec.name}: {cause_of(error)}") from None
 
 
 def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
