@@ -33,7 +33,7 @@ pytest.importorskip("httpx", reason="needs the extra streams; `make test` instal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
 
-HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.2}
+HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.1}
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +156,7 @@ def test_an_answer_that_does_not_count_comes_before_those_of_a_turn(
     found = raced_by_name(prompts, planted(), **HOW)
     assert len(asked) == 2 * without + 1
     assert found.run.processes[0].streams is not None
-    assert len(found.run.processes[0].streams.requests.prompts) == 20
+    assert len(found.run.processes[0].streams.requests.prompts) == 10
 
 
 def test_peak_memory_is_that_of_all_of_its_processes_in_both_phases(prompts: Path) -> None:
@@ -180,7 +180,7 @@ FAULTY: dict[str, tuple[list[Any], str, str]] = {
     "is ready too late": (["--ready-after", 1000], ":ready_within=400ms", "E_SERVER_START"),
     "dies at once": (["--fault", "dies"], "", "E_SERVER_START"),
     "dies at its fourth answer": (["--fault", "midway", "--after", 3], "", "E_SERVER_ENDED"),
-    "dies later": (["--fault", "midway", "--after", 50], ":restarts=off", "E_SERVER_ENDED"),
+    "dies later": (["--fault", "midway", "--after", 35], ":restarts=off", "E_SERVER_ENDED"),
 }
 
 
