@@ -23,6 +23,8 @@ PROGRAM = Path(__file__).with_name("adapter_in_a_process.py")
 LARGEST_DISAGREEMENT = 1e-3
 THREADS = 2
 OTHER_LOSS = {"fixed": "second.weight", "loss": "mean_square"}
+OPTIONS = {"options": {"provider": "cpu", "spinning": "off", "optimization": "basic"}}
+REFUSED_TOO = ("torch", "onnxruntime")  # in the process that answers; others refuse without importing the framework
 CONTESTANTS = [
     ("torch", ""),
     ("torch", "compile"),
@@ -61,8 +63,9 @@ def found_by(
     if not is_importable(framework):
         pytest.skip(f"{framework.module} is not installed here; `make test` installs it and runs this")
     asked = {"model": MODEL, "framework": name, "variant": variant, "mode": mode, "precision": precision, **more}
-    variables = tuple(framework.environment_for(Settings(threads, variant)).items())
-    several = _asked_together(name, variant) if threads == THREADS else []
+    together = "" if asked in _asked_together(name, "") else variant
+    variables = tuple(framework.environment_for(Settings(threads, together)).items())
+    several = _asked_together(name, together) if threads == THREADS else []
     if asked not in several:
         several = [asked]
     found = _printed(json.dumps([{**each, "threads": threads} for each in several]), variables)
@@ -75,13 +78,19 @@ def _asked_together(name: str, variant: str) -> list[dict[str, Any]]:
     several = [usual]
     if name in DIFFERENTIATE:
         several += [{**usual, "mode": "grad"}, {**usual, "mode": "grad", **OTHER_LOSS}]
-    if name in ("torch", "jax"):
+    if name in ("torch", "jax", "openvino"):
         several.append({**usual, "precision": "bf16"})
+    if name == "onnxruntime":
+        several.append({**usual, **OPTIONS})
+    if name in REFUSED_TOO and not variant:
+        several += [{**usual, **asked} for asked, _ in REFUSED[name]]
     return several
 
 
 def refused_by(name: str, *several: dict[str, Any]) -> list[str]:
     """Ask for all in one process: nothing is prepared that could disturb the next."""
+    if name in REFUSED_TOO:
+        return [found_by(**{"name": name, "threads": THREADS, **asked})["unsupported"] for asked in several]
     framework = framework_named(name)
     if not is_importable(framework):
         pytest.skip(f"{framework.module} is not installed here; `make test` installs it and runs this")
@@ -164,7 +173,7 @@ def test_bfloat16_holds_the_rounded_weights_and_answers_within_its_tolerance(nam
 
 
 def test_openvino_computes_in_bfloat16_or_says_that_this_cpu_cannot() -> None:
-    found = found_by("openvino", precision="bf16")
+    found = found_by("openvino", precision="bf16", threads=THREADS)
     if "unsupported" in found:
         assert found["unsupported"] == "openvino has no bf16 on this CPU: it lacks the instructions for it"
         return
@@ -198,9 +207,7 @@ def test_what_an_adapter_cannot_do_is_refused_with_the_reason(name: str) -> None
 
 
 def test_options_take_effect_and_are_read_back() -> None:
-    in_force = found_by("onnxruntime", options={"provider": "cpu", "spinning": "off", "optimization": "basic"})[
-        "in_force"
-    ]
+    in_force = found_by("onnxruntime", threads=THREADS, **OPTIONS)["in_force"]
     assert in_force["providers"] == "CPUExecutionProvider"
     assert in_force["spinning"] == "off"
     assert in_force["optimization"] == "ORT_ENABLE_BASIC"

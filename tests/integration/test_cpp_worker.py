@@ -63,17 +63,17 @@ def test_a_program_in_another_language_does_the_same_work(
     answer = tmp_path / "answer.safetensors"
     with WorkerProcess((str(program),), environment=dict(os.environ)) as worker:
         assert worker.hello.language == "c++"
-        prepared = worker.prepare(request_for, within_s=20)
+        prepared = worker.prepare(request_for, within_s=60)
         seconds = {}
         both: tuple[Which, Which] = ("inputs", "changed")
         for which in both:
-            seconds[which] = worker.answer(which, answer, within_s=20).seconds
+            seconds[which] = worker.answer(which, answer, within_s=60).seconds
             x = safetensors.read(Path(getattr(request_for, which)))["rows"].astype(np.float64)
             np.testing.assert_allclose(safetensors.read(answer)["product"], x @ weight.T, rtol=1e-4, atol=1e-4)
-        measured, samples_ns = worker.measure(seconds=0.1, within_s=20)
+        measured, samples_ns = worker.measure(seconds=0.1, within_s=60)
         drawn = (DrawnCall(at=0.1, inputs=3), DrawnCall(at=0.1, inputs=1), DrawnCall(at=0.6, inputs=2))
-        checked, _ = worker.measure(seconds=0.05, within_s=20, drawn=drawn, drawn_file=answer)
-        few, few_ns = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=20)
+        checked, _ = worker.measure(seconds=0.05, within_s=60, drawn=drawn, drawn_file=answer)
+        few, few_ns = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=60)
         ended = worker.quit()
     assert prepared.weights_hash == hash_of({"linear.weight": weight})
     assert prepared.in_force == {"threads": "1", "precision": "fp32"}
@@ -102,13 +102,13 @@ def test_what_it_cannot_do_is_unsupported(
     program: Path, request_for: Prepare, change: dict[str, object], message: str
 ) -> None:
     with WorkerProcess((str(program),), environment={}) as worker, pytest.raises(WorkerLost, match=message) as how:
-        worker.prepare(msgspec.structs.replace(request_for, **change), within_s=20)
+        worker.prepare(msgspec.structs.replace(request_for, **change), within_s=60)
     assert how.value.outcome == "unsupported"
 
 
 def test_a_file_that_is_not_there_is_a_failure_with_its_name(program: Path, request_for: Prepare) -> None:
     with WorkerProcess((str(program),), environment={}) as worker, pytest.raises(WorkerLost) as how:
-        worker.prepare(msgspec.structs.replace(request_for, weights="/not/there"), within_s=20)
+        worker.prepare(msgspec.structs.replace(request_for, weights="/not/there"), within_s=60)
     assert (how.value.outcome, how.value.message) == ("failed", "/not/there is not a safetensors file (in build)")
 
 

@@ -12,7 +12,7 @@ from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from small_races import run_race, small_plan
 
-QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
+QUICK = Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60)
 
 
 def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:

@@ -77,17 +77,24 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def started_child() -> int:
-    """Start a daemon that has its own session and no environment, and holds memory."""
+    """Start a daemon that has its own session and no environment, and return when it holds memory."""
     read, write = os.pipe()
+    os.set_inheritable(write, True)
     if os.fork() == 0:
         os.setsid()
         if pid := os.fork():
             os.write(write, f"{pid}\n".encode())
             os._exit(0)
-        code = f"held = bytes(range(256)) * {given.child_mib * _MIB // 256}\nimport time\ntime.sleep(1000)"
+        code = f"held = bytes(range(256)) * {given.child_mib * _MIB // 256}\nimport os, time\n"
+        code += f"os.write({write}, b'held')\nos.close({write})\ntime.sleep(1000)"
         os.execve(sys.executable, [sys.executable, "-I", "-S", "-c", code], {})
     os.wait()
-    return int(os.read(read, 32))
+    said = b""
+    while not (b"held" in said and b"\n" in said):
+        said += os.read(read, 32)
+    os.close(read)
+    os.close(write)
+    return int(said.replace(b"held", b""))
 
 
 def spin() -> None:

@@ -23,7 +23,7 @@ def pids_in(file: Path) -> list[int]:
     return [int(line) for line in file.read_text().split()]
 
 
-def are_gone(pids: list[int], within_s: float = 10.0) -> bool:
+def are_gone(pids: list[int], within_s: float = 60.0) -> bool:
     deadline_s = time.monotonic() + within_s
     while any(map(lives, pids)):
         if time.monotonic() > deadline_s:

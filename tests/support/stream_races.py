@@ -18,6 +18,8 @@ from fairlap.scenarios.streams.race.stream_race import StreamRace
 from fairlap.scenarios.streams.streams_found import Counts, StreamsFound
 
 TOKENS = 8
+OF_A_BUSY_MACHINE = {"W_BUSY_CLIENT", "W_LONG_TURNS"}
+"""Warnings that no server can help."""
 
 
 class Addressed(Protocol):
@@ -36,7 +38,7 @@ def without_client_floor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StreamRace, "_client_floor", lambda *_of_turn: None)
 
 
-def raced(prompts: Path, *servers: Addressed, timeout: str = "2s", **asked: Any) -> Results:
+def raced(prompts: Path, *servers: Addressed, timeout: str = "20s", **asked: Any) -> Results:
     return raced_by_name(prompts, *(server.at(f":timeout={timeout}") for server in servers), **asked)
 
 

@@ -86,7 +86,7 @@ def _arguments(pid: int) -> bytes:
 
 
 def whole_life(
-    files: Files, variant: str, *, within_s: float = 20.0, memory_limit_bytes: int | None = None
+    files: Files, variant: str, *, within_s: float = 120.0, memory_limit_bytes: int | None = None
 ) -> WorkerLost | None:
     """Everything that a race asks of a worker; how it was lost, or None."""
     worker = WorkerProcess(python_worker(), environment=environment(), memory_limit_bytes=memory_limit_bytes)

@@ -27,7 +27,7 @@ from small_races import run_race, small_plan
 pytestmark = [needs_proc, pytest.mark.timeout(300)]
 
 HERE = Path(__file__).parent
-QUICK = Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30)
+QUICK = Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60)
 
 DISQUALIFIED = {
     "closure": "E_DEFERRED_WORK",
@@ -97,10 +97,7 @@ def test_a_contestant_that_does_other_work_is_disqualified_for_what_it_does(
     # Of a kept answer, on a quicker machine than this one may be, nothing but its repetition can be seen.
     monkeypatch.setattr(timed_work, "operations_per_second", lambda *, again=False: 5e10)
     process = process_of(f"hostile:{variant}", rounds=10)
-    # One call in fifty computes: where a busy machine lets drawn calls fall on those, its speed is what is seen.
-    codes = {code, "E_IMPOSSIBLE_SPEED"} if variant == "every-fiftieth" else {code}
-    assert process.outcome == "disqualified", process.message
-    assert process.code in codes, process.message
+    assert (process.outcome, process.code) == ("disqualified", code), process.message
 
 
 @pytest.mark.parametrize("variant", ["kept-by-first-elements", "kept-per-binding", "every-fiftieth"])

@@ -78,9 +78,12 @@ def repository(history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return copy
 
 
+PREPARE = ("--prepare", "grep fine state")  # which starts a program in each tree, and fails in that of commit 8
+
+
 def run(repository: Path, *options: object, bad: str = "HEAD") -> Result:
     ends = ("--good", "good", "--bad", bad, "--repository", repository, "--call", "hot:fn")
-    return invoke("bisect", *ends, "--prepare", "grep fine state", "-q", *options)
+    return invoke("bisect", *ends, "-q", *options)
 
 
 def bisected(repository: Path, *options: object, bad: str = "HEAD") -> Bisection:
@@ -97,7 +100,7 @@ def kept() -> list[Path]:
 
 
 def test_the_commit_is_named_and_one_that_does_not_build_is_skipped(repository: Path, races: Races) -> None:
-    found = bisected(repository)
+    found = bisected(repository, *PREPARE)
     assert (found.outcome, found.exit_status) == ("found", 0)
     assert found.commit is not None
     assert found.commit.commit == git(repository, "rev-parse", "HEAD~5")
@@ -127,13 +130,13 @@ def test_the_checkout_is_untouched_and_nothing_is_left_behind(repository: Path, 
 
 def test_an_interrupted_search_goes_on_from_its_races_and_trees(repository: Path, races: Races) -> None:
     races.interrupted_at = 4
-    done = run(repository)
+    done = run(repository, *PREPARE)
     assert done.exit_code == 130
     before = list(races.between)
     built = [tree for tree in races.trees if tree.exists()]
     assert built
     assert not git(repository, "status", "--short")
-    found = bisected(repository)
+    found = bisected(repository, *PREPARE)
     assert found.outcome == "found"
     assert races.between[len(before)] == before[-1]  # the race that was interrupted, and none before it
     assert [each for each in races.between if each == (0, 16)] == [(0, 16)]
@@ -182,7 +185,7 @@ def test_commits_that_fail_or_answer_otherwise_are_skipped_and_the_suspects_name
         9: decided("discard", "change_failed", "crash", code="E_CRASH"),
         10: decided("discard", "wrong_answers", "wrong", code="E_OUTPUT"),
     }
-    found = bisected(repository)
+    found = bisected(repository, *PREPARE)
     assert (found.outcome, found.exit_status) == ("several_suspects", 3)
     assert [each.subject for each in found.suspects] == ["change 8", "change 9", "change 10", "change 11"]
     assert races.between[-1] == (7, 11)
@@ -229,7 +232,7 @@ def test_a_good_end_that_cannot_be_raced_is_named_as_that(
 
 
 def test_an_end_that_does_not_build_is_an_error(repository: Path, races: Races) -> None:
-    error = run(repository, bad="HEAD~8").exception
+    error = run(repository, *PREPARE, bad="HEAD~8").exception
     assert isinstance(error, FairlapError)
     assert error.code == "E_PREPARE"
     assert not races.between
@@ -346,7 +349,7 @@ def suite(repository: Path) -> Path:
 
 
 def of_suite(repository: Path, suite: Path, *options: object) -> Result:
-    ends = ("--good", "good", "--bad", "HEAD", "--repository", repository, "--prepare", "grep fine state")
+    ends = ("--good", "good", "--bad", "HEAD", "--repository", repository)
     return invoke("bisect", *ends, "--suite", suite, "-q", "--json", *options)
 
 

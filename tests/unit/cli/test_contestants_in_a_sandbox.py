@@ -22,10 +22,11 @@ sandboxed = pytest.mark.skipif(
 CALLABLES = """
 import ctypes, os, pathlib, socket, threading, time
 library = ctypes.CDLL(None)
-read_by_others = []
+asked, read_by_others = [], []
 
 @ctypes.CFUNCTYPE(None, ctypes.c_int)
 def read_here(_):
+    asked.append(1)
     try:
         read_by_others.append(pathlib.Path({secret!r}).read_text())
     except OSError:
@@ -35,8 +36,10 @@ def reads_in_another_thread():
     library.signal(12, read_here)
     for thread in map(int, os.listdir("/proc/self/task")):
         if thread != threading.get_native_id():
+            before, until_s = len(asked), time.monotonic() + 2.0
             library.tgkill(os.getpid(), thread, 12)
-            time.sleep(0.2)
+            while len(asked) == before and time.monotonic() < until_s:
+                time.sleep(0.01)
     if not read_by_others:
         raise SystemExit("nothing was read")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 import fairlap
 import pytest
@@ -27,29 +27,22 @@ async def computes() -> int:
     return sum(range(20_000))
 
 
-def by_hand_ns(make: Callable[[], Awaitable[object]], calls: int) -> float:
-    """Time each await within one coroutine, as asyncio's users do; the least, since a busy machine only delays."""
+def test_an_async_function_run_by_one_loop_takes_what_it_takes_by_its_own_clock_and_what_the_loop_takes() -> None:
+    by_hand_ns: list[int] = []
 
-    async def loop() -> list[float]:
-        found = []
-        for _ in range(calls):
-            began_ns = time.perf_counter_ns()
-            await make()
-            found.append(float(time.perf_counter_ns() - began_ns))
-        return found
+    async def timed() -> None:
+        began_ns = time.perf_counter_ns()
+        await waits()
+        by_hand_ns.append(time.perf_counter_ns() - began_ns)
 
-    return min(asyncio.run(loop()))
-
-
-def test_an_async_function_run_by_one_loop_takes_what_a_loop_by_hand_measures() -> None:
     with asyncio.Runner() as runner:
-        waited = fairlap.measure(lambda: runner.run(waits()), samples=50, warmup=3)
+        waited = fairlap.measure(lambda: runner.run(timed()), samples=50, warmup=3)
         floor = fairlap.measure(lambda: runner.run(nothing()), samples=200, warmup=20)
-    by_hand = by_hand_ns(waits, 50)
-    least_ns, least_of_loop_ns = float(waited.wall_ns.min()), float(floor.wall_ns.min())
-    assert least_ns >= WAIT_S * 1e9
-    assert 0 < least_of_loop_ns < 1e6  # of an empty one: what the loop takes for each call
-    assert least_ns - least_of_loop_ns == pytest.approx(by_hand, rel=0.1)
+    of_loop_ns, least_of_empty_ns = waited.wall_ns - by_hand_ns[-50:], float(floor.wall_ns.min())
+    assert min(by_hand_ns) >= WAIT_S * 1e9
+    assert 0 < least_of_empty_ns < WAIT_S * 1e9  # of an empty one: what the loop takes for each call
+    # Of the quickest ones, since a busy machine only delays.
+    assert 0 < of_loop_ns.min() < min(10 * least_of_empty_ns, WAIT_S * 1e9)
 
 
 def test_the_loop_can_be_what_waits_for_the_call() -> None:

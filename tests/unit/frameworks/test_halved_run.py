@@ -77,8 +77,7 @@ def test_wall_time_that_stays_while_the_work_shrinks_does_not_follow_it(
     assert planted(usual, halved) is found
 
 
-@pytest.fixture
-def core_to_itself() -> None:
+def require_core_to_itself() -> None:
     usual = run_halved([sys.executable, "-I", "-S", "-c", "sum(range(8_000_000))"], None, 0.0)
     if usual is None or usual.cpu_s < 0.8 * usual.wall_s:
         pytest.skip("other programs have the cores")
@@ -104,12 +103,14 @@ def codes_of(words: Sequence[str]) -> list[str]:
     return [notice.code for notice in made.notices()]
 
 
-@pytest.mark.usefixtures("core_to_itself")
 def test_a_harness_that_prints_nothing_is_known(tmp_path: Path) -> None:
-    """Other programs may take the core in between, so three tries have one in which they did not."""
+    """Other programs may take the core in between: of five tries between which it was free, one shows it."""
     script = harness(tmp_path, 1000, seconds=0.25)
-    tries = (codes_of([sys.executable, "-I", "-S", str(script), "silent"]) for _ in range(3))
-    assert any(codes == ["W_TIMES_ITSELF"] for codes in tries)
+    tries: list[list[str]] = []
+    while ["W_TIMES_ITSELF"] not in tries:
+        require_core_to_itself()
+        assert len(tries) < 5
+        tries.append(codes_of([sys.executable, "-I", "-S", str(script), "silent"]))
 
 
 def test_a_program_that_fails_or_is_not_there_shows_nothing(tmp_path: Path) -> None:

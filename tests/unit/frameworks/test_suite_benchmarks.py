@@ -111,10 +111,10 @@ def test_options_of_a_project_that_pytest_alone_takes_do_not_end_it(tmp_path: Pa
 
 
 def test_setup_runs_before_each_sample_and_is_not_in_its_time(place: Path) -> None:
-    """The setups sleep for 20 ms; 5,000 additions take well below a millisecond."""
+    """The setups sleep for 20 ms; 5,000 additions take well below a millisecond, and on a busy machine most of them."""
     for member in (of_asv(place, "suite.TimeSuite.time_solve(n=100)"), of_pytest(place, "test_pedantic")):
-        values, took_s = samples(member, place / "old")
-        assert max(values) < 5e6
+        values, took_s = samples(member, place / "old", 5)
+        assert sorted(values)[1] < 20e6
         assert took_s > 0.02
 
 

@@ -33,7 +33,7 @@ found = {}
 with WorkerProcess(python_worker(), environment=environment()) as other:
     with WorkerProcess(python_worker(), environment=environment()) as hostile:
         try:
-            hostile.prepare(Files(Path(folder)).request("stranger_and_crash_of_the_guardian@build"), within_s=20)
+            hostile.prepare(Files(Path(folder)).request("stranger_and_crash_of_the_guardian@build"), within_s=60)
         except WorkerLost as lost:
             found["code"] = lost.code
     found["while another lives"] = left_of(hostile)

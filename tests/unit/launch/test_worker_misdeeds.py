@@ -33,7 +33,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path).write()
 
 
-def lost(files: Files, variant: str, within_s: float = 20.0) -> WorkerLost:
+def lost(files: Files, variant: str, within_s: float = 120.0) -> WorkerLost:
     how = whole_life(files, variant, within_s=within_s)
     assert how is not None
     return how
@@ -219,7 +219,7 @@ def test_stray_prints_break_nothing_and_their_end_is_kept(files: Files, tmp_path
     kept = tmp_path / "prints.txt"
     worker = WorkerProcess(python_worker(), environment=environment(), prints_file=kept)
     with nothing_left_of(worker):
-        worker.prepare(files.request("print_rubbish@build"), within_s=20)
+        worker.prepare(files.request("print_rubbish@build"), within_s=60)
         worker.quit()
     assert kept.stat().st_size == 64 * 2**10
     assert kept.read_text().endswith("a warning\n")
@@ -254,6 +254,6 @@ def test_a_worker_that_is_killed_before_it_is_asked_is_a_crash(files: Files) -> 
     with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
         os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(WorkerLost) as how:
-            worker.prepare(files.request(), within_s=20)
+            worker.prepare(files.request(), within_s=60)
         assert (how.value.code, how.value.phase) == ("E_CRASH", "prepare")
         assert living_processes(worker.session, worker.token) == []

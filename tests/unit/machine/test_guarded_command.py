@@ -38,8 +38,11 @@ def test_variables_that_are_dropped_are_not_handed_on(tmp_path: Path) -> None:
 
 
 def test_one_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
-    began_s = time.monotonic()
-    with pytest.raises(subprocess.TimeoutExpired):
-        run_guarded(["sh", "-c", _SHELL], tmp_path, os.environ, within_s=1.0)
-    assert time.monotonic() - began_s < 8
+    within_s = 1.0
+    while not (tmp_path / "started").exists():  # a busy machine may need more than that to start it
+        began_s = time.monotonic()
+        with pytest.raises(subprocess.TimeoutExpired):
+            run_guarded(["sh", "-c", _SHELL], tmp_path, os.environ, within_s=within_s)
+        assert time.monotonic() - began_s < 100  # of the 300 s that it sleeps
+        within_s *= 2
     assert not lives(sleeper(tmp_path))

@@ -221,17 +221,29 @@ def test_a_busy_neighbour_on_the_same_core_is_seen_in_the_steps_and_not_before()
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
-        quiet, starved = StepsMeter(os.getpid()), StepsMeter(os.getpid())
+        before, steps = StepsMeter(os.getpid()), StepsMeter(os.getpid())
+        before_share = _share_waited(before, 0.3)
         with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as neighbour:  # bound as this process is
-            with starved.turn():
-                _busy_for_s(0.5)
+            _busy_for_s(0.5)  # between steps
+            share = _share_waited(steps, 0.5)
             neighbour.kill()
-        with quiet.turn():
-            _busy_for_s(0.3)
     finally:
         os.sched_setaffinity(0, cores)
-    assert starved.readings()[WAITED] > 0.25
-    assert starved.readings()[WAITED] > quiet.readings()[WAITED]
+    assert steps.readings()[WAITED] > 0.25
+    assert steps.readings()[WAITED] == pytest.approx(share, abs=0.05)
+    assert before.readings()[WAITED] == pytest.approx(before_share, abs=0.05)
+
+
+def _share_waited(meter: StepsMeter, seconds: float) -> float:
+    """Compute in a step, and return which share of it the kernel counted as waiting for the core."""
+    waited_s, began_s = _waited_s(), time.perf_counter()
+    with meter.turn():
+        _busy_for_s(seconds)
+    return (_waited_s() - waited_s) / (time.perf_counter() - began_s)
+
+
+def _waited_s() -> float:
+    return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
 
 
 def _busy_for_s(seconds: float) -> None:

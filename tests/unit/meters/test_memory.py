@@ -25,9 +25,9 @@ MIB = 2**20
 def memory_of_worker(tmp_path: Path, variant: str) -> Memory:
     files = Files(tmp_path).write()
     with WorkerProcess(python_worker(), environment=environment()) as worker:
-        worker.prepare(files.request(variant), within_s=20)
-        worker.answer("inputs", tmp_path / "answer.safetensors", within_s=20)
-        worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=20)
+        worker.prepare(files.request(variant), within_s=60)
+        worker.answer("inputs", tmp_path / "answer.safetensors", within_s=60)
+        worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=60)
         return worker.quit().memory
 
 

@@ -126,7 +126,7 @@ def test_a_race_of_commands_is_headed_by_what_is_raced_and_writes_no_weights(
 
 def test_the_memory_and_cpu_time_of_a_run_are_shown_as_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    program = f"{sys.executable} -I -S -c 'held = bytearray(120 << 20)'"
+    program = f"{sys.executable} -I -S -c 'held = bytearray(40 << 20)'"
     done = invoke(
         "compare", "--command", f"a={program}", "--blocks", "1", "--seconds", "0.02", "--conditions", "as-found",
         "--no-store", "-o", "run.json",
@@ -134,7 +134,7 @@ def test_the_memory_and_cpu_time_of_a_run_are_shown_as_figures(tmp_path: Path, m
     assert done.exit_code == 0, done.output
     [row] = results_of(load_run(Path("run.json"))).rows
     assert row.peak_memory_bytes is not None
-    assert 120 << 20 < row.peak_memory_bytes.value < 160 << 20
+    assert 40 << 20 < row.peak_memory_bytes.value < 80 << 20
     assert f"a run holds {quantity_text.size(row.peak_memory_bytes.value)} at most, " in done.stdout
 
 

@@ -24,7 +24,7 @@ from small_races import run_race, small_plan
 
 pytestmark = [pytest.mark.sanitized, needs_proc]
 WORK = Work("mlp", 2)
-LIMITS = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
+LIMITS = Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60)
 
 
 @pytest.fixture(autouse=True)

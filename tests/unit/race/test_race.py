@@ -23,7 +23,7 @@ from small_races import plan_of, run_race, small_plan
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.usefixtures("example"), needs_proc]
 
-QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
+QUICK = Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60)
 
 
 def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: int = 1) -> list[ProcessResult]:

@@ -50,8 +50,8 @@ def server_of(worker: WorkerProcess) -> int:
 
 
 def becomes(pid: int, states: str) -> bool:
-    """Within a few seconds; a process that has ended has no state."""
-    deadline_s = time.monotonic() + 5
+    """Within a minute; a process that has ended has no state."""
+    deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:
         stat = process_stat(pid)
         if (stat.state if stat else "X") in states:

@@ -70,7 +70,7 @@ class TimedWork:
         self._wanted: int | None = None
         self._drawn = 0
         self._on_new_inputs: list[DrawnResult] = []
-        self._repeated_ns: list[float] = []
+        self._repeated_ns: list[np.ndarray] = []  # samples of every turn over which calls are drawn
         self._shortest_ns = float("inf")  # of the repeated calls
         self._repeated_parts_ns: dict[str, list[float]] = {}
         self._measured_s = self._cpu_s = self._in_others_s = self._watched_s = 0.0
@@ -96,6 +96,8 @@ class TimedWork:
         if drawn:
             self._check_drawn(drawn, measured, samples_ns)
         if turns_left:
+            if measured.quantities[0].name == "wall_ns":
+                self._repeated_ns.append(samples_ns["wall_ns"])
             self._measured_s += measured.elapsed_s
             self._cpu_s += measured.counts.get("process_cpu_ns", 0) / 1e9
             self._calls += len(samples_ns[measured.quantities[0].name]) * measured.calls_per_sample
@@ -158,7 +160,6 @@ class TimedWork:
         headline = measured.quantities[0].name
         if headline == "wall_ns" and np.isfinite(samples_ns[headline]).any():
             self._on_new_inputs += [result for result in calls if drawn[result.number].inputs >= len(IN_TURN)]
-            self._repeated_ns.append(float(np.nanmedian(samples_ns[headline])))
             self._shortest_ns = min(self._shortest_ns, float(np.nanmin(samples_ns[headline])))
             for name in {name for each in calls for name in each.parts_ns if name in samples_ns}:
                 medians_ns = self._repeated_parts_ns.setdefault(name, [])
@@ -186,8 +187,11 @@ class TimedWork:
         """
         if not self._on_new_inputs or self._plan.device != "cpu":
             return
-        repeated_ns = float(np.median(self._repeated_ns))
-        cpu_ns = 0.0 if self._process.elsewhere else 1e9 * self._cpu_s / max(self._calls, 1)  # 0: not known
+        # Of all turns, as the time that is reported: where the machine is busy, a turn may end with its first call.
+        repeated_ns = float(np.nanmedian(np.concatenate(self._repeated_ns)))
+        mean_cpu_ns = 0.0 if self._process.elsewhere else 1e9 * self._cpu_s / max(self._calls, 1)  # 0: not known
+        # The mean has also the few calls that do compute, where answers are kept. A call has no more than its cores.
+        cpu_ns = min(mean_cpu_ns, repeated_ns * (os.cpu_count() or 1))
         if longer_on_new_inputs(self._on_new_inputs, repeated_ns, cpu_ns):
             most_ns = most_on_new_inputs_ns(repeated_ns, len(self._on_new_inputs))
         elif more_ns := self._more_in_a_part_ns():

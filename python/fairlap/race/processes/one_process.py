@@ -157,7 +157,7 @@ class ProcessRun:
         self._take(seconds, energy=energy, turns_left=1)
         if len(self.turns[0].headline_ns) < _FEWEST_SAMPLES:  # the machine was quieter during the checked calls
             took_s = self.turns.pop().measured.elapsed_s
-            self._take(_FEWEST_CALLS * took_s, energy=energy)
+            self._take(_FEWEST_CALLS * took_s, energy=energy, turns_left=1)  # all drawn calls have been made
 
     @_stage
     def warm_up(self) -> None:

@@ -130,13 +130,11 @@ def test_sigterm_ends_a_slow_build_and_all_that_it_started(source: Path, tmp_pat
     wheels, path = tmp_path / "wheels", os.pathsep.join(filter(None, sys.path))
     command = [sys.executable, "-c", _BUILD, name.release, str(wheels)]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL) as building:
-        until_s = time.monotonic() + 60
-        while not (text := started_in(tmp_path)) and time.monotonic() < until_s:
+        while not (text := started_in(tmp_path)):
+            assert building.poll() is None
             time.sleep(0.02)
-        began_s = time.monotonic()
         building.send_signal(signal.SIGTERM)
-        building.wait(60)
-    assert time.monotonic() - began_s < 10
+        building.wait(120)  # of the 300 s that it sleeps
     assert not lives(int(text))
     assert wheels_in(wheels) == []
 

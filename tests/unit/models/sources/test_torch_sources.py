@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import zipfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
-from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
+from fairlap.models.sources.bundle import Bundle, inputs_file, reference_file, weights_file
 from fairlap.models.sources.contract import Route, SourceError
 from fairlap.models.sources.kinds.python_function import PythonFunction
 from fairlap.models.sources.kinds.torch_files import TorchFile, _nothing_unpickled
@@ -93,9 +93,34 @@ def test_a_kind_is_known_by_its_name_alone() -> None:
     assert kind_of("resnet50") is None
 
 
+@dataclass(frozen=True)
+class OpenedModel:
+    """Of ``model()``, whose conversion takes a second."""
+
+    folder: Path
+    bundle: Bundle
+    started: list[object]  # processes
+    variables: dict[str, str]  # of the environment, afterwards
+
+
+@pytest.fixture(scope="module")
+def opened_model(tmp_path_factory: pytest.TempPathFactory) -> OpenedModel:
+    place, started = tmp_path_factory.mktemp("opened"), list[object]()
+    (place / "own_opened_once.py").write_text(CODE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CI", raising=False)
+        patch.setattr("multiprocessing.process.BaseProcess.start", started.append)
+        folder, bundle = opened(function("own_opened_once", "model", place), place)
+        return OpenedModel(folder, bundle, started, dict(os.environ))
+
+
 @pytest.mark.parametrize("name", ["model", "named"])
-def test_the_reference_is_in_float64_also_where_the_module_casts(tmp_path: Path, module: str, name: str) -> None:
-    folder, bundle = opened(function(module, name, tmp_path), tmp_path)
+def test_the_reference_is_in_float64_also_where_the_module_casts(
+    tmp_path: Path, module: str, name: str, opened_model: OpenedModel
+) -> None:
+    folder, bundle = opened_model.folder, opened_model.bundle
+    if name != "model":
+        folder, bundle = opened(function(module, name, tmp_path), tmp_path)
     weights = safetensors.read(weights_file(folder))
     assert set(weights) == {"first.weight", "first.bias", "second.weight", "second.bias"}
     assert {tensor.name for tensor in bundle.spec.outputs} == {"logits", "hidden.0"}
@@ -107,8 +132,8 @@ def test_the_reference_is_in_float64_also_where_the_module_casts(tmp_path: Path,
     assert bundle.notices == ()
 
 
-def test_a_contestant_gets_the_weights_that_were_read_not_those_of_another_call(tmp_path: Path, module: str) -> None:
-    folder, bundle = opened(function(module, "model", tmp_path), tmp_path)
+def test_a_contestant_gets_the_weights_that_were_read_not_those_of_another_call(opened_model: OpenedModel) -> None:
+    folder, bundle = opened_model.folder, opened_model.bundle
     weights, inputs = safetensors.read(weights_file(folder)), safetensors.read(inputs_file(folder, "inputs"))
     net = PythonFunction.implementation(bundle, folder, "torch").build(weights)
     with torch.inference_mode():
@@ -188,11 +213,11 @@ def test_sizes_come_from_the_example_alone(tmp_path: Path, module: str) -> None:
 
 
 def test_a_range_goes_before_the_example_and_is_for_inputs_that_there_are(tmp_path: Path, module: str) -> None:
-    folder, _ = opened(function(module, "model", tmp_path, ranges=(("x", 5, 9),)), tmp_path)
+    folder, _ = opened(function(module, "branching", tmp_path, ranges=(("x", 5, 9),)), tmp_path)
     drawn = safetensors.read(inputs_file(folder, "inputs"))["x"]
     assert 5 <= drawn.min() < drawn.max() <= 9
     with pytest.raises(FairlapError) as refused:
-        opened(function(module, "model", tmp_path, ranges=(("y", 0, 9),)), tmp_path)
+        opened(function(module, "branching", tmp_path, ranges=(("y", 0, 9),)), tmp_path)
     assert refused.value.code == "E_SHAPES"
 
 
@@ -205,16 +230,12 @@ def test_torchscript_names_its_inputs_when_others_are_given(tmp_path: Path) -> N
 
 
 def test_converting_for_openvino_starts_no_process_and_leaves_the_environment_as_it_was(
-    tmp_path: Path, module: str, monkeypatch: pytest.MonkeyPatch
+    opened_model: OpenedModel,
 ) -> None:
     pytest.importorskip("openvino", reason="`make test` installs it and runs this")
-    monkeypatch.delenv("CI", raising=False)
-    started: list[object] = []
-    monkeypatch.setattr("multiprocessing.process.BaseProcess.start", started.append)
-    _, bundle = opened(function(module, "model", tmp_path), tmp_path)
-    assert not bundle.routes["openvino"].why_not
-    assert started == []
-    assert "CI" not in os.environ
+    assert not opened_model.bundle.routes["openvino"].why_not
+    assert opened_model.started == []
+    assert "CI" not in opened_model.variables
 
 
 def test_an_exported_program_is_read_with_its_own_inputs(tmp_path: Path) -> None:

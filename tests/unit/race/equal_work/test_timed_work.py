@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pytest
-from fairlap.launch.worker_process import WorkerProcess
+from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.models.array_files import safetensors
 from fairlap.race.equal_work import timed_work
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.timed_work import TimedWork, longer_on_new_inputs
 from fairlap.request.work import Work
-from fairlap.scenarios.calls.latency_messages import DrawnResult
+from fairlap.scenarios.calls.latency_messages import DrawnResult, Measured, MeasuredQuantity
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.worker.protocol import Answered
 from small_races import small_plan
@@ -73,7 +74,7 @@ def suspected(tmp_path: Path) -> TimedWork:
     process = ProcessResult(0, 0, "torch", "mlp", "controlled")
     found = TimedWork(plan, block, process, materials_for(Work("mlp", 1), 0), tmp_path)
     found._on_new_inputs = new_calls((9, 9, 9), (9, 9, 9))
-    found._repeated_ns = [USUAL_NS]
+    found._repeated_ns = [np.array([USUAL_NS])]
     return found
 
 
@@ -85,6 +86,51 @@ def test_further_calls_that_are_all_slow_disqualify_it(suspected: TimedWork) -> 
     with pytest.raises(OtherWork) as found:
         suspected.require_no_kept_answers(cast(WorkerProcess, Worker(*[9.0] * 8)))
     assert found.value.code == "E_KEPT_ANSWERS"
+
+
+KEPT_NS = 70.0
+
+
+class ShortTurns(Worker):
+    """Has turns of these samples, of one call each, in which every call that is not a kept answer uses 6 ms."""
+
+    def __init__(self, *turns_ns: Sequence[float]) -> None:
+        super().__init__(*[6.0] * 8)
+        self._turns_ns = iter(turns_ns)
+
+    def measure(self, **_limits: object) -> tuple[Measured, Samples]:
+        turn_ns = np.array(next(self._turns_ns))
+        wall = MeasuredQuantity("wall_ns", len(turn_ns), "clock", 1.0, {})
+        counts = {"process_cpu_ns": int((turn_ns > KEPT_NS).sum() * 6 * MS)}
+        return Measured([wall], 1, "seconds", turn_ns.sum() / 1e9, 0, counts=counts), {"wall_ns": turn_ns}
+
+
+@pytest.mark.parametrize("drawn", [1, 3])
+@pytest.mark.parametrize("turns_ns", [[[*[KEPT_NS] * 4, 80 * MS, 80 * MS]], [[80 * MS]] * 3 + [[KEPT_NS] * 9]])
+def test_few_calls_that_compute_on_a_busy_machine_do_not_hide_that_the_others_are_kept(
+    suspected: TimedWork, turns_ns: Sequence[Sequence[float]], drawn: int
+) -> None:
+    """As of one call in fifty, which takes so long that a turn ends with it."""
+    suspected._on_new_inputs = new_calls([80.0] * drawn, [6.0] * drawn)
+    suspected._repeated_ns, suspected._wanted = [], 0
+    worker = cast(WorkerProcess, ShortTurns(*turns_ns))
+    for left in reversed(range(len(turns_ns))):
+        suspected.measure(worker, left + 1)
+    with pytest.raises(OtherWork) as found:
+        suspected.require_no_kept_answers(worker)
+    assert found.value.code == "E_KEPT_ANSWERS"
+
+
+@pytest.mark.parametrize("turns_ns", [[[6 * MS, 80 * MS]], [[80 * MS]] * 3])
+def test_slow_calls_of_a_busy_machine_are_no_kept_answers(
+    suspected: TimedWork, turns_ns: Sequence[Sequence[float]]
+) -> None:
+    suspected._on_new_inputs = new_calls([80.0], [6.0])
+    suspected._repeated_ns, suspected._wanted = [], 0
+    worker = cast(WorkerProcess, ShortTurns(*turns_ns))
+    for left in reversed(range(len(turns_ns))):
+        suspected.measure(worker, left + 1)
+    suspected.require_no_kept_answers(worker)
 
 
 @pytest.mark.parametrize(("call_ns", "possible"), [(1000.0, True), (0.001, False)])

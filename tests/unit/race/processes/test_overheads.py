@@ -47,7 +47,7 @@ def test_one_process_of_each_contestant_times_an_empty_call_and_still_knows_its_
         assert (process.overhead_ns is not None) == (process.block == 0)
     slow = next(process for process in processes if process.contestant == "example:slow")
     assert slow.overhead_ns is not None
-    assert 2e6 < slow.overhead_ns < 2 * slow.headline_ns
+    assert 2e6 < slow.overhead_ns < 10 * slow.headline_ns  # measured at other times, when the machine may be busier
 
 
 def test_a_worker_that_is_lost_over_it_keeps_its_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,10 +84,10 @@ def test_an_adapter_that_cannot_run_the_empty_model_says_so_and_quits_as_usual(t
     files = Files(tmp_path).write()
     with WorkerProcess(python_worker(), environment=environment()) as worker:
         assert isinstance(worker.hello, Hello)
-        worker.prepare(files.request(), within_s=20)
-        worker.answer("inputs", files.folder / "answer.safetensors", within_s=20)
-        worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=20)
-        found = worker.ask(Overhead(), within_s=20)
+        worker.prepare(files.request(), within_s=60)
+        worker.answer("inputs", files.folder / "answer.safetensors", within_s=60)
+        worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=60)
+        found = worker.ask(Overhead(), within_s=60)
         ended = worker.quit()
     assert found.call_ns is None
     assert "KeyError" in found.why

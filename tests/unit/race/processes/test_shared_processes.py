@@ -284,12 +284,12 @@ def test_a_worker_that_dropped_its_contestant_prepares_another_and_answers_as_a_
     with WorkerProcess(python_worker(), environment=environment()) as worker:
         for name in ("first", "second"):
             worker.phases_s = {}
-            worker.prepare(files.request(), within_s=20)
-            worker.answer("inputs", tmp_path / name, within_s=20)
+            worker.prepare(files.request(), within_s=60)
+            worker.answer("inputs", tmp_path / name, within_s=60)
             assert "first_call" in worker.phases_s
             answers.append((tmp_path / name).read_bytes())
-            worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=20)
-            assert "peak" in worker.ask(Drop(), within_s=20).memory.bytes
-        worker.prepare(files.request(), within_s=20)
+            worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=60)
+            assert "peak" in worker.ask(Drop(), within_s=60).memory.bytes
+        worker.prepare(files.request(), within_s=60)
         assert "peak" in worker.quit().memory.bytes
     assert answers[0] == answers[1]

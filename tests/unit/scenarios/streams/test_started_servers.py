@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from command_line import fairlap, here, refusal
-from fairlap.machine.programs.processes import lives, thread_states
+from fairlap.machine.programs.processes import lives, process_stat, thread_states
 from fairlap.request.names import contestant_named
 from fairlap.results.results import Results
 from fairlap.results.row import Row
@@ -27,13 +27,13 @@ from fairlap.scenarios.streams.started import started_server
 from fairlap.scenarios.streams.started.started_server import ServerNotReady, StartedServer
 from published_schemas import checked
 from started_by_fairlap import LAST_WORDS, are_gone, pids_in, planted
-from stream_races import codes, file_of_prompts, raced_by_name, without_client_floor
+from stream_races import OF_A_BUSY_MACHINE, codes, file_of_prompts, raced_by_name, without_client_floor
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
 
-HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.2}
+HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.1}
 
 
 @pytest.fixture(autouse=True)
@@ -62,15 +62,17 @@ def logs(cache: Path) -> list[str]:
 
 
 def test_two_are_started_raced_and_ended(prompts: Path, pids: Path, cache: Path) -> None:
-    fast, slow = planted("--pids", pids), planted("--first-ms", 40, "--pids", pids)
+    fast, slow = planted("--pids", pids), planted("--first-ms", 200, "--pids", pids)
+    began_s = time.monotonic()
     found = raced_by_name(prompts, slow, fast, **HOW, blocks=6)
+    took_s = time.monotonic() - began_s
     assert [each.contestant for each in found.rows] == [fast, slow]
     assert found.rows[1].verdict == "slower"
     for row in found.rows:
         assert row.outcome == "finished"
-        assert codes(row) <= {"W_BUSY_CLIENT"}
+        assert codes(row) <= OF_A_BUSY_MACHINE
         assert row.settings["started"] == "by fairlap, again for each block"
-        assert 0.01 < row.scenario_figures["server_ready_s"].value < 20
+        assert 0.01 < row.scenario_figures["server_ready_s"].value < took_s
         assert row.energy_per_item_j is not None or row.absent["energy_per_item_j"]
         assert row.processes == 6
     assert len({*pids_in(pids)}) == 2 * 6  # a block is evidence of a process of its own
@@ -154,7 +156,7 @@ def test_an_answer_that_does_not_count_comes_before_those_of_a_turn(
     found = raced_by_name(prompts, planted(), **HOW)
     assert len(asked) == 2 * without + 1
     assert found.run.processes[0].streams is not None
-    assert len(found.run.processes[0].streams.requests.prompts) == 20
+    assert len(found.run.processes[0].streams.requests.prompts) == 10
 
 
 def test_peak_memory_is_that_of_all_of_its_processes_in_both_phases(prompts: Path) -> None:
@@ -172,33 +174,48 @@ def test_peak_memory_is_that_of_all_of_its_processes_in_both_phases(prompts: Pat
     assert peak.value == of_child["peak"]
 
 
-@pytest.mark.parametrize(
-    ("options", "more", "code"),
-    [
-        (["--fault", "never"], ":ready_within=400ms", "E_SERVER_START"),
-        (["--fault", "silent"], ":ready_within=400ms", "E_SERVER_START"),
-        (["--ready-after", 30], ":ready_within=400ms", "E_SERVER_START"),
-        (["--fault", "dies"], "", "E_SERVER_START"),
-        (["--fault", "midway", "--after", 3], "", "E_SERVER_ENDED"),
-        (["--fault", "midway", "--after", 50], ":restarts=off", "E_SERVER_ENDED"),
-    ],
-)
-def test_one_that_fails_is_named_with_its_log_and_the_other_goes_on(
-    options: list[Any], more: str, code: str, prompts: Path, pids: Path, cache: Path
+FAULTY: dict[str, tuple[list[Any], str, str]] = {
+    "is never ready": (["--fault", "never"], ":ready_within=400ms", "E_SERVER_START"),
+    "does not answer": (["--fault", "silent"], ":ready_within=400ms", "E_SERVER_START"),
+    "is ready too late": (["--ready-after", 1000], ":ready_within=400ms", "E_SERVER_START"),
+    "dies at once": (["--fault", "dies"], "", "E_SERVER_START"),
+    "dies at its fourth answer": (["--fault", "midway", "--after", 3], "", "E_SERVER_ENDED"),
+    "dies later": (["--fault", "midway", "--after", 35], ":restarts=off", "E_SERVER_ENDED"),
+}
+
+
+@pytest.fixture(scope="module")
+def found_with_faulty_ones(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, dict[str, str], Path]:
+    """Race all of them in one race with an honest one, and return it, their names, and the folder of what they leave.
+
+    Two of them would have to be waited for for a quarter of an hour.
+    """
+    folder = tmp_path_factory.mktemp("faulty")
+    names = {
+        what: planted(*options, "--pids", folder / "pids", more=more) for what, (options, more, _) in FAULTY.items()
+    }
+    names[""] = planted("--pids", folder / "pids")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLAP_CACHE", str(folder))
+        without_client_floor(patch)
+        return raced_by_name(file_of_prompts(folder), *names.values(), **HOW, blocks=3), names, folder
+
+
+@pytest.mark.parametrize("what", FAULTY)
+def test_one_that_fails_is_named_with_its_log_and_the_others_go_on(
+    what: str, found_with_faulty_ones: tuple[Results, dict[str, str], Path]
 ) -> None:
-    honest, faulty = planted("--pids", pids), planted(*options, "--pids", pids, more=more)
-    began_s = time.monotonic()
-    found = raced_by_name(prompts, faulty, honest, **HOW, blocks=3)
-    assert time.monotonic() - began_s < 30
-    row = row_of(found, faulty)
+    found, names, folder = found_with_faulty_ones
+    _, more, code = FAULTY[what]
+    row = row_of(found, names[what])
     assert (row.outcome, row.code, row.place) == ("failed", code, None)
-    message = next(each.message for each in found.run.processes if each.contestant == faulty and each.message)
-    assert str(cache / "servers") in message
+    message = next(each.message for each in found.run.processes if each.contestant == names[what] and each.message)
+    assert str(folder / "servers") in message
     assert len(message.splitlines()) == 1
     assert ("0.4 s" in message) == ("ready_within" in more)
-    assert (LAST_WORDS in message) == ("dies" in options)
-    assert row_of(found, honest).outcome == "finished"
-    assert are_gone(pids_in(pids), 0.0)
+    assert (LAST_WORDS in message) == (what == "dies at once")
+    assert (row_of(found, names[""]).outcome, row_of(found, names[""]).processes_finished) == ("finished", 3)
+    assert are_gone(pids_in(folder / "pids"), 0.0)
 
 
 def test_one_that_is_slow_to_start_is_waited_for(prompts: Path) -> None:
@@ -241,6 +258,12 @@ def started(prompts: Path) -> Iterator[Callable[..., StartedServer]]:
         each.end()
 
 
+def cpu_s(pid: int) -> float:
+    stat = process_stat(pid)
+    assert stat is not None
+    return stat.cpu_s
+
+
 def test_one_that_computes_while_it_is_stopped_is_found(started: Callable[..., StartedServer], pids: Path) -> None:
     spinning = started("--fault", "spins", "--pids", pids)
     spinning.wait_until_ready()
@@ -248,8 +271,11 @@ def test_one_that_computes_while_it_is_stopped_is_found(started: Callable[..., S
     time.sleep(0.05)
     assert spinning.thaw() == ""
     spinning.freeze()
-    os.kill(pids_in(pids)[0], signal.SIGCONT)  # as another process of its could
-    time.sleep(0.1)
+    [pid] = pids_in(pids)
+    os.kill(pid, signal.SIGCONT)  # as another process of its could
+    before_s = cpu_s(pid)
+    while cpu_s(pid) < before_s + 0.05:
+        time.sleep(0.001)
     assert "s of CPU time" in spinning.thaw()
 
 
@@ -258,10 +284,8 @@ def test_one_that_dies_later_is_named_with_its_log(started: Callable[..., Starte
     found.wait_until_ready()
     assert found.why_ended() is None
     os.kill(pids_in(pids)[0], signal.SIGKILL)
-    deadline_s = time.monotonic() + 10
-    while (why := found.why_ended()) is None and time.monotonic() < deadline_s:
+    while (why := found.why_ended()) is None:
         time.sleep(0.01)
-    assert why is not None
     assert why.code == "E_SERVER_ENDED"
     assert "9" in why.text.partition("(")[0]
     assert ".log" in why.text
@@ -306,12 +330,12 @@ def test_nothing_is_left_when_fairlap_is_ended(
     options = ["--tokens", "4", "--rate", "50", "--trial", "200ms", "--blocks", "1000", "--quiet", "--no-store"]
     command = [sys.executable, "-m", "fairlap", "load", str(prompts), "--on", ",".join(names), *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline_s = time.monotonic() + 30
-        while not (pids.exists() and len(pids_in(pids)) == 4) and time.monotonic() < deadline_s:
+        while not (pids.exists() and len(pids_in(pids)) == 4):
+            assert process.poll() is None
             time.sleep(0.02)
         time.sleep(0.5 if when == "racing" else 0.0)
         process.send_signal(number)
-        assert process.wait(30) == {2: 130, 15: 143, 9: -9}[number]
+        assert process.wait(200) == {2: 130, 15: 143, 9: -9}[number]
     assert len(pids_in(pids)) == 4
     assert are_gone(pids_in(pids))
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -62,6 +63,8 @@ class Certificates:
         return (f"verified with {self.ca}" if self.ca else "verified") if self.verified else "not verified"
 
     def context(self) -> ssl.SSLContext:
+        if self == Certificates():
+            return _of_the_system()
         try:
             found = ssl.create_default_context(cafile=self.ca or None)
         except OSError as error:  # ssl.SSLError is one
@@ -71,6 +74,12 @@ class Certificates:
         if not self.verified:
             found.check_hostname, found.verify_mode = False, ssl.CERT_NONE
         return found
+
+
+@cache
+def _of_the_system() -> ssl.SSLContext:
+    """Read them once, which takes 30 ms of a core; the connections of all turns share them."""
+    return ssl.create_default_context()
 
 
 @dataclass
