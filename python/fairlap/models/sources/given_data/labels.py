@@ -17,9 +17,17 @@ from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
 from fairlap.models.published_data.boxed_photos import boxed_photos, has_boxes
 from fairlap.models.published_data.finding import labels_at
+from fairlap.models.published_data.speech_folders import holds_speech
+from fairlap.models.published_data.speech_inputs import spelt_labels
 from fairlap.models.published_data.text_tokens import is_text, labels_of_texts
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.given_data.reading import length_of, size_of, tokenizer_of
+from fairlap.models.sources.given_data.reading import (
+    length_of,
+    size_of,
+    sound_size_of,
+    tokenizer_of,
+    vocabulary_of,
+)
 from fairlap.models.sources.given_data.sets import why_unreadable
 from fairlap.models.task_metrics import metric_named
 from fairlap.request.fields.data.table_column import TABLES, file_and_column
@@ -48,6 +56,8 @@ def labels_in(where: str | Path, metrics: Sequence[str], source: Source | None =
         return _read(text, "labels", lambda path: boxed_photos(path, photos).labels)
     if coco:
         return _read(text, "labels", lambda path: labels_of_annotations(path.read_bytes()))
+    if source is not None and holds_speech(Path(text)):
+        return _read(text, "labels", lambda path: spelt_labels(path, vocabulary_of(source), sound_size_of(source)))
     if source is not None and is_text(Path(text)):
         return _read(text, "labels", lambda path: labels_of_texts(path, tokenizer_of(source), length_of(source)))
     return _of_items(text, "labels", _numbers)

@@ -15,6 +15,8 @@ from fairlap.models.array_files.table_columns import features_in
 from fairlap.models.published_data.boxed_photos import files_of_photos, has_boxes
 from fairlap.models.published_data.finding import images_at
 from fairlap.models.published_data.photos import ImageSize
+from fairlap.models.published_data.speech_folders import SoundSize, holds_speech
+from fairlap.models.published_data.speech_inputs import VOCABULARY, sounds_of
 from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import sets_from_script
@@ -24,6 +26,7 @@ from fairlap.request.fields.data.table_column import TABLES, file_and_column
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
 
 _IMAGE_AXES, _CHANNELS = 4, (1, 3)
+_FEATURE_AXES, _SAMPLE_AXES = 3, 2
 _OWN_FILES = ("input_*.pb", "*.npz")  # of a folder of sets
 
 
@@ -36,6 +39,8 @@ def given_files(source: Source) -> tuple[Path, ...]:
     found += [file for each in found if has_boxes(each) for file in files_of_photos(each)]
     if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
         found.append(tokenizer)
+    if any(map(holds_speech, found)) and (vocabulary := vocabulary_of(source)).is_file():
+        found.append(vocabulary)
     return tuple(found)
 
 
@@ -44,6 +49,8 @@ def inputs_of(source: Source) -> Sets:
     path = Path(source.inputs)
     if has_boxes(path):
         return given_inputs(source.inputs, source.folder, size_of(source))
+    if holds_speech(path):
+        return [{"": sounds_of(path, sound_size_of(source))}]
     if is_text(path) and path.exists():
         return [tokens_of(path, tokenizer_of(source), length_of(source))]
     if path.suffix.lower() in TABLES and path.is_file():
@@ -69,11 +76,18 @@ def mistyped_inputs(source: Source, typos: Corruption) -> Sets:
 
 
 def tokenizer_of(source: Source) -> Path:
-    """Name the tokenizer's file beside the model."""
+    return _beside_model(source, TOKENIZER)
+
+
+def vocabulary_of(source: Source) -> Path:
+    return _beside_model(source, VOCABULARY)
+
+
+def _beside_model(source: Source, name: str) -> Path:
     if is_callable_name(source.path):
-        return Path(source.folder) / TOKENIZER
+        return Path(source.folder) / name
     path = Path(path_parts(source.path)[1])
-    return (path if path.is_dir() else path.parent) / TOKENIZER
+    return (path if path.is_dir() else path.parent) / name
 
 
 def length_of(source: Source) -> int | None:
@@ -88,6 +102,16 @@ def size_of(source: Source) -> ImageSize | None:
         return ImageSize(*images[0][1:])
     named = dict(source.dims)
     return ImageSize(3, named["height"], named["width"]) if {"height", "width"} <= set(named) else None
+
+
+def sound_size_of(source: Source) -> SoundSize | None:
+    """Of recordings, where the shape of the one input is given: frames and bands, or samples."""
+    if len(source.shapes) != 1:
+        return None
+    [(_, sizes)] = source.shapes
+    if len(sizes) == _FEATURE_AXES:
+        return SoundSize.of_frames(*sizes[1:])
+    return SoundSize(sizes[1]) if len(sizes) == _SAMPLE_AXES else None
 
 
 def given_inputs(text: str, folder: str, size: ImageSize | None = None) -> Sets:
@@ -109,7 +133,8 @@ def given_inputs(text: str, folder: str, size: ImageSize | None = None) -> Sets:
     if found is None:
         raise SourceError(
             f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, images as MNIST, "
-            "CIFAR, WebDataset, COCO or Open Images store them or in a folder for each class, or file.py:function",
+            "CIFAR, WebDataset, COCO or Open Images store them or in a folder for each class, recordings as "
+            "LibriSpeech stores them, or file.py:function",
             code=CODE,
         )
     return found
