@@ -28,6 +28,7 @@ FAMILIES: Mapping[str, Callable[[int], TaskMetric]] = {
     **classes.FAMILIES,
     **rankings.FAMILIES,
     **images.FAMILIES,
+    **tokens.FAMILIES,
     **frames.FAMILIES,
 }
 """By the name before an @ and a number: ``f1@2`` is the F1 of class 2, ``ndcg@10`` counts the first ten."""
