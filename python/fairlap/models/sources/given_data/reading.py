@@ -11,16 +11,19 @@ from fairlap.errors import FairlapError
 from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.npy_map import mapped
 from fairlap.models.array_files.numpy_files import why_not_read
+from fairlap.models.array_files.stored_rows import stored
 from fairlap.models.array_files.table_columns import features_in
-from fairlap.models.published_data.boxed_photos import files_of_photos, has_boxes
+from fairlap.models.published_data.boxed_photos import boxed_photos, files_of_photos, has_boxes
 from fairlap.models.published_data.finding import images_at
 from fairlap.models.published_data.photos import ImageSize
+from fairlap.models.published_data.published_images import pixels_of
 from fairlap.models.published_data.speech_folders import SoundSize, holds_speech
 from fairlap.models.published_data.speech_inputs import VOCABULARY, sounds_of
 from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import sets_from_script
 from fairlap.models.sources.given_data.sets import CODE, Sets, why_unreadable
+from fairlap.models.task_metrics import metric_named
 from fairlap.request.fields.data.corruption import Corruption
 from fairlap.request.fields.data.table_column import TABLES, file_and_column
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
@@ -36,7 +39,8 @@ def given_files(source: Source) -> tuple[Path, ...]:
     inputs = script if script.endswith(".py") else source.inputs
     tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
     found = [Path(each) for each in dict.fromkeys((inputs, *tables)) if each]
-    found += [file for each in found if has_boxes(each) for file in files_of_photos(each)]
+    verified = scores_verified(source)
+    found += [file for each in found if has_boxes(each) for file in files_of_photos(each, verified=verified)]
     if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
         found.append(tokenizer)
     if any(map(holds_speech, found)) and (vocabulary := vocabulary_of(source)).is_file():
@@ -48,7 +52,8 @@ def inputs_of(source: Source) -> Sets:
     """Read what the user gives a model; texts as tokens, and of a table all columns but its labels and groups."""
     path = Path(source.inputs)
     if has_boxes(path):
-        return given_inputs(source.inputs, source.folder, size_of(source))
+        photos = boxed_photos(path, size := size_of(source), verified=scores_verified(source))
+        return [{"": stored(map(pixels_of, photos.decoded(size)))}]
     if holds_speech(path):
         return [{"": sounds_of(path, sound_size_of(source))}]
     if is_text(path) and path.exists():
@@ -102,6 +107,11 @@ def size_of(source: Source) -> ImageSize | None:
         return ImageSize(*images[0][1:])
     named = dict(source.dims)
     return ImageSize(3, named["height"], named["width"]) if {"height", "width"} <= set(named) else None
+
+
+def scores_verified(source: Source) -> bool:
+    """Whether photos of Open Images have its own score, which also counts what people looked for."""
+    return any(metric_named(metric).reads == "open-images" for metric in source.metrics)
 
 
 def sound_size_of(source: Source) -> SoundSize | None:
