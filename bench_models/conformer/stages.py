@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from fairlap.bench_models.conformer.spec import CHARACTERS, FRAMES, MELS
-from fairlap.models.published_data.log_mel import HOP, RATE, Array, log_mel_frames
-from fairlap.models.published_data.speech_folders import read_sound
+from fairlap.models.published_data.speech.log_mel import HOP, RATE, Array, log_mel_frames
+from fairlap.models.published_data.speech.speech_folders import read_sound
 
 SAMPLES = FRAMES * HOP
 

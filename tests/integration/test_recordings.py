@@ -28,7 +28,7 @@ def rows_in(file: Path) -> list[dict[str, Any]]:
 def test_a_model_s_frames_are_scored_against_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
-    from fairlap.models.published_data.speech_folders import SoundSize, ids_of, short_enough, speech_in
+    from fairlap.models.published_data.speech.speech_folders import SoundSize, ids_of, short_enough, speech_in
     from onnx import TensorProto, helper, numpy_helper
 
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))

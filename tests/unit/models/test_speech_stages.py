@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fairlap.bench_models.conformer.spec import CHARACTERS, FRAMES, MELS
 from fairlap.bench_models.conformer.stages import SAMPLES, greedy, log_mel, samples, text
-from fairlap.models.published_data.log_mel import HOP, RATE, WINDOW, mel_bands
+from fairlap.models.published_data.speech.log_mel import HOP, RATE, WINDOW, mel_bands
 
 
 @pytest.fixture

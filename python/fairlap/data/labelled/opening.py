@@ -18,7 +18,7 @@ from fairlap.data.labelled.speech import speech_items
 from fairlap.errors import InvalidRequest
 from fairlap.models.published_data.finding import reader_of
 from fairlap.models.published_data.hugging_face_folders import holds_hugging_face
-from fairlap.models.published_data.speech_folders import holds_speech
+from fairlap.models.published_data.speech.speech_folders import holds_speech
 from fairlap.request.fields.data.training_data import TrainingData
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from fairlap.bench_models.conformer.spec import CHARACTERS, FRAMES, MELS
 from fairlap.data.labelled.items import Items, items_with_classes
 from fairlap.models.array_files.stored_rows import stored
-from fairlap.models.published_data.speech_folders import SoundSize, ids_of, short_enough, speech_in
+from fairlap.models.published_data.speech.speech_folders import SoundSize, ids_of, short_enough, speech_in
 
 LONGEST = FRAMES // 8  # of a label: two convolutions leave a fourth of the frames, and each character has two of those
 

@@ -16,7 +16,7 @@ from fairlap.bench_models.conformer.stages import SAMPLES, log_mel, samples
 from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.data.labelled.speech import LONGEST
 from fairlap.errors import FairlapError
-from fairlap.models.published_data.speech_folders import holds_speech
+from fairlap.models.published_data.speech.speech_folders import holds_speech
 from fairlap.models.registry import find
 from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.sources.given_data.reading import given_files, inputs_of

@@ -17,8 +17,8 @@ from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
 from fairlap.models.published_data.boxed_photos import boxed_photos, has_boxes
 from fairlap.models.published_data.finding import labels_at
-from fairlap.models.published_data.speech_folders import holds_speech
-from fairlap.models.published_data.speech_inputs import spelt_labels
+from fairlap.models.published_data.speech.speech_folders import holds_speech
+from fairlap.models.published_data.speech.speech_inputs import spelt_labels
 from fairlap.models.published_data.text_tokens import is_text, labels_of_texts
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.reading import (

@@ -17,8 +17,8 @@ from fairlap.models.published_data.boxed_photos import boxed_photos, files_of_ph
 from fairlap.models.published_data.finding import images_at
 from fairlap.models.published_data.photos import ImageSize
 from fairlap.models.published_data.published_images import pixels_of
-from fairlap.models.published_data.speech_folders import SoundSize, holds_speech
-from fairlap.models.published_data.speech_inputs import VOCABULARY, sounds_of
+from fairlap.models.published_data.speech.speech_folders import SoundSize, holds_speech
+from fairlap.models.published_data.speech.speech_inputs import VOCABULARY, sounds_of
 from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import sets_from_script

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap.models.published_data.log_mel import HOP, RATE, log_mel_frames
 from fairlap.models.published_data.published_images import Array, refuse
+from fairlap.models.published_data.speech.log_mel import HOP, RATE, log_mel_frames
 
 _TRAIN, _HELD_OUT = "train-", ("test-", "dev-")
 _TEXTS = ".trans.txt"

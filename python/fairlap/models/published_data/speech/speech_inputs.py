@@ -10,7 +10,7 @@ import numpy as np
 from fairlap.models.array_files.stored_rows import stored
 from fairlap.models.metrics.metric import IGNORED
 from fairlap.models.published_data.published_images import Array, refuse
-from fairlap.models.published_data.speech_folders import SoundSize, Utterance, ids_of, short_enough, speech_in
+from fairlap.models.published_data.speech.speech_folders import SoundSize, Utterance, ids_of, short_enough, speech_in
 
 VOCABULARY = "vocab.json"
 _BLANKS = ("<pad>", "[PAD]", "<blank>", "<blk>")
