@@ -45,7 +45,7 @@ def metric_labels(spec: Spec, labels: Labels) -> Labels:
 
 def spelt_labels(labels: Labels) -> Labels:
     """Replace the blanks that fill up labels of frames by what metrics ignore."""
-    return np.where(labels == 0, IGNORED, labels).astype(labels.dtype)
+    return np.where(labels == 0, IGNORED, labels).astype(np.int32)
 
 
 def held_out_scores(
