@@ -23,7 +23,7 @@ from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import sets_from_script
 from fairlap.models.sources.given_data.sets import CODE, Sets, why_unreadable
-from fairlap.models.task_metrics import metric_named
+from fairlap.models.task_metrics import found_metric
 from fairlap.request.fields.data.corruption import Corruption
 from fairlap.request.fields.data.table_column import TABLES, file_and_column
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
@@ -111,7 +111,8 @@ def size_of(source: Source) -> ImageSize | None:
 
 def scores_verified(source: Source) -> bool:
     """Whether photos of Open Images have its own score, which also counts what people looked for."""
-    return any(metric_named(metric).reads == "open-images" for metric in source.metrics)
+    found = map(found_metric, source.metrics)
+    return any(each is not None and each.reads == "open-images" for each in found)
 
 
 def sound_size_of(source: Source) -> SoundSize | None:
