@@ -190,6 +190,12 @@ def test_a_vocabulary_is_needed_with_every_character_and_its_blank_first(tmp_pat
     assert "--shapes" in refused_labels(msgspec.structs.replace(source, shapes=()))
 
 
+def test_without_inputs_the_current_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(part_of_speech(tmp_path / "dev-clean"))
+    assert holds_speech(Path())
+    assert inputs_of(msgspec.structs.replace(asked(tmp_path, tmp_path / "m.onnx"), inputs="")) == []
+
+
 def test_folders_of_images_are_none_of_recordings(tmp_path: Path) -> None:
     (tmp_path / "0").mkdir()
     (tmp_path / "0" / "1.png").write_bytes(b"")

@@ -64,8 +64,11 @@ class Utterance:
 
 
 def holds_speech(folder: Path) -> bool:
-    """Whether it is a part, or has one."""
-    return _is_part(folder) or bool(_parts(folder))
+    """Whether it is a part, or has one; a folder that cannot be listed is none."""
+    try:
+        return _is_part(folder) or bool(_parts(folder))
+    except OSError:
+        return False
 
 
 def speech_in(folder: Path) -> list[Utterance]:

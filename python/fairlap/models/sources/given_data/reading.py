@@ -54,7 +54,7 @@ def inputs_of(source: Source) -> Sets:
     if has_boxes(path):
         photos = boxed_photos(path, size := size_of(source), verified=scores_verified(source))
         return [{"": stored(map(pixels_of, photos.decoded(size)))}]
-    if holds_speech(path):
+    if source.inputs and holds_speech(path):  # no inputs are no folder either
         return [{"": sounds_of(path, sound_size_of(source))}]
     if is_text(path) and path.exists():
         return [tokens_of(path, tokenizer_of(source), length_of(source))]
