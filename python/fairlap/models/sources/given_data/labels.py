@@ -60,7 +60,7 @@ def labels_in(where: str | Path, metrics: Sequence[str], source: Source | None =
     if kind == "coco":
         return _read(text, "labels", lambda path: labels_of_annotations(path.read_bytes()))
     if kind:
-        raise _refused(f"{metrics[0]} takes Open Images' file of boxes, with --inputs and --labels; {text} is none")
+        raise _refused(f"{metrics[0]} takes Open Images' file of boxes as --inputs and as --labels (got {text})")
     if source is not None and holds_speech(Path(text)):
         return _read(text, "labels", lambda path: spelt_labels(path, vocabulary_of(source), sound_size_of(source)))
     if source is not None and is_text(Path(text)):
