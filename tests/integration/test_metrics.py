@@ -12,6 +12,7 @@ import pytest
 from command_line import error_code, here
 from fairlap.errors import FairlapError
 from onnx_files import CLASSES, ROWS, answers_by_hand, masked_lookup, weights
+from open_images_part import DOG, SIDE, open_images
 
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
@@ -205,3 +206,39 @@ def test_boxes_are_scored_against_an_annotation_file(tmp_path: Path, monkeypatch
         done = here(*on, "--metric", wrong)
         assert (done.returncode, error_code(done)) == (2, "E_METRIC")
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_boxes_are_scored_as_in_open_images_challenges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model finds the dog of one photo as such, and one in a photo where people found none."""
+    pytest.importorskip("PIL.Image", reason="`make test` installs it and runs this")
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    file = open_images(tmp_path)
+    arrays = {
+        "box": np.array([[[4, 4, 8, 12]]], np.float32),
+        "sure": np.array([[0.9]], np.float32),
+        "dog": np.array([[DOG]], np.float32),
+        "small": np.array([1e-3], np.float32),
+        "row": np.array([1]),
+    }
+    nodes = [
+        ("ReduceMean", ["x"], ["mean"], {"axes": [1, 2, 3], "keepdims": 0}),
+        ("Unsqueeze", ["mean", "row"], ["means"], {}),
+        ("Unsqueeze", ["means", "row"], ["each"], {}),
+        ("Mul", ["means", "small"], ["little"], {}),
+        ("Mul", ["each", "small"], ["least"], {}),
+        ("Add", ["box", "least"], ["boxes!"], {}),
+        ("Add", ["sure", "little"], ["scores!"], {}),
+        ("Add", ["dog", "little"], ["near"], {}),
+        ("Round", ["near"], ["classes!"], {}),
+    ]
+    model = graph_file(tmp_path / "dogs.onnx", [3, SIDE, SIDE], arrays, nodes)
+    done = here(
+        *("compare", model, "--on", "onnxruntime", "--shapes", f"x:1x3x{SIDE}x{SIDE}", "--inputs", file),
+        *("--labels", file, "--metric", "oi_map", *SHORT, "-o", tmp_path / "rows.jsonl"),
+    )
+    assert done.returncode == 0, done.stderr
+    [scores] = scores_in(tmp_path / "rows.jsonl")
+    assert scores["oi_map"]["items"] == 3
+    precisions = (1.0, 1 / 2)  # the two are equally sure, so either may come first
+    assert any(scores["oi_map"]["value"] == pytest.approx(each / 6) for each in precisions)

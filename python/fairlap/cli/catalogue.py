@@ -57,6 +57,16 @@ class ListedFramework:
 
 
 @dataclass(frozen=True)
+class ListedSuite:
+    """One that comes with fairlap."""
+
+    name: str
+    races: int
+    tags: tuple[str, ...]
+    file: str
+
+
+@dataclass(frozen=True)
 class ListedDevice:
     """``absent`` says why there is none of its kind."""
 
@@ -137,6 +147,10 @@ class FrameworkList(PrintedDocument, frozen=True, tag="fairlap.frameworks/1"):
 
 class DeviceList(PrintedDocument, frozen=True, tag="fairlap.devices/1"):
     devices: list[ListedDevice]
+
+
+class SuiteNames(PrintedDocument, frozen=True, tag="fairlap.suites/1"):
+    suites: list[ListedSuite]
 
 
 class PriceList(PrintedDocument, frozen=True, tag="fairlap.prices/1"):
@@ -254,6 +268,18 @@ def _model(name: str) -> ListedModel:
         spec.default_batch,
         spec.data_set,
     )
+
+
+def suites() -> list[ListedSuite]:
+    from fairlap.request.published_suites import published_suites
+    from fairlap.request.suite import read_suite
+
+    found = []
+    for name, file in published_suites().items():
+        races = read_suite(file).races
+        tags = tuple(dict.fromkeys(tag for each in races for tag in each.tags))
+        found.append(ListedSuite(name, len(races), tags, str(file)))
+    return found
 
 
 def _operation(listed: Listed) -> ListedOperation:

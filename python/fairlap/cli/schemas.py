@@ -65,6 +65,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "list frameworks": catalogue.FrameworkList,
     "list routes": catalogue.ListedRoutes,
     "list devices": catalogue.DeviceList,
+    "list suites": catalogue.SuiteNames,
     "list prices": catalogue.PriceList,
     "envs": envs.EnvironmentList,
     "doctor": doctor.Examination,

@@ -16,18 +16,30 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError
-from fairlap.models.metrics import boxes, calibration, classes, frames, images, rankings, spans, tokens, values
+from fairlap.models.metrics import (
+    boxes,
+    calibration,
+    classes,
+    frames,
+    images,
+    open_images,
+    rankings,
+    spans,
+    tokens,
+    values,
+)
 from fairlap.models.metrics.metric import Array, Output, Parts, TaskMetric, refuse
 
 METRICS: Mapping[str, TaskMetric] = {
     name: metric
-    for kind in (classes, calibration, spans, values, tokens, frames, boxes, images)
+    for kind in (classes, calibration, spans, values, tokens, frames, boxes, open_images, images)
     for name, metric in kind.METRICS.items()
 }
 FAMILIES: Mapping[str, Callable[[int], TaskMetric]] = {
     **classes.FAMILIES,
     **rankings.FAMILIES,
     **images.FAMILIES,
+    **tokens.FAMILIES,
     **frames.FAMILIES,
 }
 """By the name before an @ and a number: ``f1@2`` is the F1 of class 2, ``ndcg@10`` counts the first ten."""

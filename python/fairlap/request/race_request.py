@@ -234,7 +234,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _about(
             "Metrics of the answers to all inputs, or of what was learnt with to_score: top1, top5, precision, recall, "
             "f1, f1@CLASS, mcc, roc_auc, perplexity, brier, ece, mse, mae, r2, pearson, spearman, exact_match, "
-            'span_f1, hit@K, ndcg@K, bleu, wer, ctc_cer, ctc_wer@ID, map; or "top1:OUTPUT".'
+            'span_f1, hit@K, ndcg@K, bleu, chrf, wer, ctc_cer, ctc_wer@ID, map, oi_map; or "top1:OUTPUT".'
         ),
     ] = ()
     labels: Annotated[

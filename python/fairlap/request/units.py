@@ -72,10 +72,14 @@ _BYTES = {
 _SIZE = re.compile(r"^([\d.]+)\s*([KMG]i?B|B|)$")
 _LARGEST_ARRAY_BYTES = 8 * 1000**3
 _OF_AN_ELEMENT = 4
+_PUBLISHED_ELEMENTS = {"deepbench": (100_000, 3_097_600, 4_194_304, 6_553_600, 16_777_217, 38_360_000, 64_500_000)}
+"""Numbers of float32: the sums over ranks of DeepBench (Baidu Research, all_reduce_problems.h)."""
 
 
 def array_sizes_in(text: str) -> tuple[int, ...]:
-    """Sizes of arrays of float32, such as ``4KB,1MiB``, ascending."""
+    """Sizes of arrays of float32, such as ``4KB,1MiB``, ascending; or the published ones of a name."""
+    if (named := _PUBLISHED_ELEMENTS.get(text.strip())) is not None:
+        return tuple(_OF_AN_ELEMENT * elements for elements in named)
     found = sorted({_array_bytes(part.strip()) for part in text.split(",") if part.strip()})
     if not found:
         raise InvalidRequest(f"{text!r} is not a list of sizes such as 4KB,1MB")

@@ -26,8 +26,10 @@ from fairlap.machine.files.regular_file import content_of
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.pull_request.sides import CHANGE, python_of
 from fairlap.request.commands import REPORT_FILE
+from fairlap.request.published_suites import published_suites, suite_named
 from fairlap.request.suite import E_SUITE, FoundRace, Suite, read_suite
 from fairlap.request.units import LargestSlowdown
+from fairlap.suggestions import did_you_mean
 from fairlap.suite.suite_sides import Sides
 
 _CARGO, _ASV_SETTINGS = "Cargo.toml", "asv.conf.json"
@@ -68,13 +70,15 @@ class FoundOptions:
 
 
 def open_suite(path: Path, options: FoundOptions, notify: Callable[[str], None]) -> Suite:
-    """Read a suite's own file, or find the benchmarks of another tool."""
+    """Read a suite's own file or one that comes with fairlap, or find the benchmarks of another tool."""
+    path = suite_named(path)
     if is_own_file(path):
         if given := next(iter(options.of_races), ""):
             raise InvalidRequest(f"--{given.replace('_', '-')}: write {given} in {path}, at its top", code=E_SUITE)
         return read_suite(path)
     if not path.exists():
-        raise InvalidRequest(f"there is no {path}", code=E_SUITE)
+        hint = did_you_mean(str(path), list(published_suites())) or "`fairlap list suites` lists those with a name"
+        raise InvalidRequest(f"there is no {path}; {hint}", code=E_SUITE)
     races = tuple({each.name: each for each in _found(path, options, notify)}.values())
     if not races:
         raise InvalidRequest(

@@ -18,6 +18,7 @@ _KEPT = Roofs(
     cache_bytes={"L1": 49152},
     instructions={"fp32": "avx512f"},
     measured_at="2026-11-23T05:00:00+00:00",
+    processor_has={"fp32": ("AVX-512", "AVX2", "FMA")},
     absent={"int8": "no instructions of the processor for it are measured"},
 )
 
@@ -35,12 +36,14 @@ def test_json_has_the_roofs_and_the_ridges_and_goes_to_files_too(tmp_path: Path)
     assert found["operations_per_s"]["fp32"] == {"value": 200e9, "low": 199e9, "high": 201e9}
     assert found["ridge_operations_per_byte"] == {"fp32": 10.0}
     assert found["instructions"] == {"fp32": "avx512f"}
+    assert found["processor_has"] == {"fp32": ["AVX-512", "AVX2", "FMA"]}
 
 
 def test_the_table_has_a_line_for_every_roof_and_for_what_is_absent() -> None:
     lines = output("roofs", "--threads", "1").splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["fp32", "L1", "memory", "int8"]
     assert "200.0 Gop/s" in lines[1]
+    assert "AVX-512 (also AVX2, FMA)" in lines[1]
     assert "10" in lines[1].split()
     assert "20.0 GB/s" in lines[3]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.bench_models.conformer.spec import CHARACTERS, FRAMES, MELS
-from fairlap.bench_models.conformer.stages import HOP, RATE, SAMPLES, WINDOW, greedy, log_mel, mel_bands, samples, text
+from fairlap.bench_models.conformer.stages import SAMPLES, greedy, log_mel, samples, text
+from fairlap.models.published_data.speech.log_mel import HOP, RATE, WINDOW, mel_bands
 
 
 @pytest.fixture
@@ -46,12 +47,12 @@ def test_powers_are_those_of_a_sum_over_every_window_and_of_torch_s_stft(sound: 
     window = torch.hann_window(WINDOW, dtype=torch.float64)
     stft = torch.stft(torch.tensor(sound), WINDOW, HOP, window=window, center=True, return_complex=True)
     np.testing.assert_allclose(powers, (stft.abs() ** 2).numpy().T[:FRAMES], rtol=1e-6, atol=1e-9)
-    by_hand = np.log10(np.maximum(powers @ mel_bands().T, 1e-10))
+    by_hand = np.log10(np.maximum(powers @ mel_bands(MELS).T, 1e-10))
     np.testing.assert_allclose(log_mel(sound)[0], (np.maximum(by_hand, by_hand.max() - 8) + 4) / 4, atol=1e-6)
 
 
 def test_each_band_is_a_triangle_of_area_one_and_they_are_even_below_a_kilohertz() -> None:
-    bands, apart = mel_bands(), RATE / WINDOW
+    bands, apart = mel_bands(MELS), RATE / WINDOW
     wide = bands[60:]  # those that hold enough frequencies for a sum
     np.testing.assert_allclose(wide.sum(axis=1) * apart, 1.0, rtol=0.05)
     tops = bands.argmax(axis=1) * apart

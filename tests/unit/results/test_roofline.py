@@ -42,6 +42,7 @@ def test_a_product_is_compute_bound_and_its_share_is_that_of_the_peak() -> None:
     assert row.operations_per_byte == pytest.approx(1e8 / 3e6)
     assert (row.operations_per_call, row.bytes_per_call) == (1e8, 3e6)
     assert row.overhead_ns == OVERHEAD_NS
+    assert row.roof_instructions == "AVX2"
 
 
 def test_a_small_share_of_a_roof_is_printed_without_the_claim_that_it_binds() -> None:
@@ -51,13 +52,15 @@ def test_a_small_share_of_a_roof_is_printed_without_the_claim_that_it_binds() ->
     assert 0.1 < row.roof_share < 0.25
     text = text_of(results_of(run, "r"))
     assert "compute-bound" not in text
-    assert f"{100 * row.roof_share:.2g} % of the fp32 roof" in text
+    assert f"{100 * row.roof_share:.2g} % of the fp32 roof (AVX2)" in text
     assert "compute-bound: " in text_of(results_of(a_run_under_roofs(PRODUCT), "r"))
 
 
 def test_a_triad_beyond_the_caches_is_memory_bound_and_its_share_is_that_of_memory() -> None:
     row = torch_row(a_run_under_roofs(TRIAD))
     assert (row.bound, row.roof) == ("memory-bound", "memory")
+    assert row.roof_instructions is None
+    assert row.absent["roof_instructions"]
     assert row.roof_share == pytest.approx(12e6 / 2e-3 / BANDWIDTHS["memory"], rel=0.01)
 
 

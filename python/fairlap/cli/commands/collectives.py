@@ -41,7 +41,7 @@ fairlap collectives --on torch,jax --sizes 4KB,1MB
     type=Parsed(array_sizes_in, "size,..."),
     default="4KB,1MB,16MB",
     show_default=True,
-    help="Sizes of each rank's float32 array.",
+    help="Sizes of each rank's float32 array; or deepbench.",
 )
 @click.option(
     "--operations",

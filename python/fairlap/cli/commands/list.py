@@ -1,4 +1,4 @@
-"""``fairlap list models|operations|data|frameworks|routes|devices|prices``."""
+"""``fairlap list models|operations|data|frameworks|routes|devices|suites|prices``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("list")
 def command() -> None:
-    """List models, operations, data sets, frameworks, routes, devices and prices."""
+    """List models, operations, data sets, frameworks, routes, devices, suites and prices."""
 
 
 @command.command("models")
@@ -162,6 +162,20 @@ def devices(as_json: bool) -> None:
         driver = "" if each.driver_cuda is None else f", driver for CUDA {each.driver_cuda}"
         cells = f"absent: {each.absent}" if each.absent else f"{each.what or 'unknown'}{cores}{driver}"
         print_line(f"{each.name:<7} {cells}")
+
+
+@command.command("suites")
+@_AS_JSON
+def suites(as_json: bool) -> None:
+    """List the suites that come with fairlap, for `fairlap suite run NAME`."""
+    from fairlap.cli.catalogue import SuiteNames
+    from fairlap.cli.catalogue import suites as listed
+
+    found = listed()
+    if as_json:
+        print_json(SuiteNames(found))
+        return
+    _print_table([["suite", "races", "tags"], *([each.name, str(each.races), ",".join(each.tags)] for each in found)])
 
 
 @command.command("prices")

@@ -14,9 +14,11 @@ from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.npz_file import npz_items
 from fairlap.data.labelled.parquet_file import parquet_items
 from fairlap.data.labelled.published_set import published_items
+from fairlap.data.labelled.speech import speech_items
 from fairlap.errors import InvalidRequest
 from fairlap.models.published_data.finding import reader_of
 from fairlap.models.published_data.hugging_face_folders import holds_hugging_face
+from fairlap.models.published_data.speech.speech_folders import holds_speech
 from fairlap.request.fields.data.training_data import TrainingData
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {
@@ -25,6 +27,11 @@ _TABLES: Mapping[str, Callable[[Path, str], Items]] = {
     ".parquet": parquet_items,
 }
 _FILES = {**_TABLES, ".npz": npz_items}
+_LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Items]], ...] = (
+    (lambda path: holds_hugging_face(path) and is_table(path), hugging_face_items),
+    (is_criteo, criteo_items),
+    (holds_speech, speech_items),
+)
 
 
 def data_named(text: str) -> TrainingData:
@@ -48,10 +55,8 @@ def items_in(data: TrainingData) -> Items:
         return BUILT_IN[data.text]()
     path = Path(data.path or data.text)
     try:
-        if holds_hugging_face(path) and is_table(path):
-            return hugging_face_items(path)
-        if is_criteo(path):
-            return criteo_items(path)
+        if (found := next((read for fits, read in _LAYOUTS if fits(path)), None)) is not None:
+            return found(path)
         if (published := reader_of(path)) is not None:
             return published_items(path, published)
         if path.is_dir():

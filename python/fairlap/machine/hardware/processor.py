@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text
+from fairlap.machine.hardware.instructions import instructions_in
 from fairlap.machine.root import THIS_MACHINE, Root, kilobytes, numbers_listed
 
 _CPUS = "sys/devices/system/cpu"
@@ -32,6 +33,7 @@ def processor_facts(root: Root) -> dict[str, str]:
         "cores": _count(root),
         "architecture": platform.machine() if root.is_this_machine else _architecture(described),
         "microcode": described.get("microcode", ""),
+        "instructions": ", ".join(instructions_in(flags(root))),
         "smt": _smt(root),
         "threads per core": _threads_per_core(root),
         "sockets": _sockets(root),

@@ -20,6 +20,7 @@ from fairlap.machine.files.atomic_files import write_atomically
 from fairlap.machine.files.private_files import make_private_folder
 from fairlap.machine.files.user_folders import kept_copies, work_cache
 from fairlap.machine.hardware import processor
+from fairlap.machine.hardware.instructions import instructions_by_type
 from fairlap.machine.hardware.processor import DataCache
 from fairlap.machine.hardware.virtualisation import virtualisation
 from fairlap.machine.root import THIS_MACHINE
@@ -56,6 +57,7 @@ class Roofs(msgspec.Struct, frozen=True):
     instructions: dict[str, str]  # which instructions each number type used
     measured_at: str  # UTC, ISO 8601
     triad_instructions: dict[str, str] = {}  # which instructions and stores each level used
+    processor_has: dict[str, tuple[str, ...]] = {}  # by number type: the instructions for it, measured or not
     absent: dict[str, str] = {}  # why a number type or level that others have is not there
     device: str = "cpu"
     device_name: str = ""  # as the driver has it; empty for a CPU
@@ -126,7 +128,8 @@ def measured(threads: int, cores: list[int], seconds: float = _SECONDS) -> Roofs
     """
     team = Team(threads, tuple(cores) if threads == len(cores) else ())
     caches = processor.data_caches(THIS_MACHINE, cores)
-    absent = _absent_number_types(processor.flags(THIS_MACHINE))
+    flags = processor.flags(THIS_MACHINE)
+    absent = _absent_number_types(flags)
     arithmetic = {name: arithmetic_trials(name, team) for name in NUMBER_TYPES if name not in absent}
     triads: dict[str, Trials] = {}
     for level, size in (cache_working_sets(caches, threads, len(cores)) | _memory_working_set(caches, threads)).items():
@@ -145,6 +148,7 @@ def measured(threads: int, cores: list[int], seconds: float = _SECONDS) -> Roofs
         instructions={name: trials.instructions for name, trials in arithmetic.items()},
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         triad_instructions={level: trials.instructions for level, trials in triads.items()},
+        processor_has=instructions_by_type(flags),
         absent=absent,
     )
 
@@ -157,7 +161,8 @@ def _absent_number_types(flags: frozenset[str]) -> dict[str, str]:
         if f"amx_{name}" in flags and f"amx_{name}" not in measured:
             absent[name] = "the processor has AMX for it, which is not measured, or which the system does not give"
         elif not measured:
-            absent[name] = "no instructions of the processor for it are measured"
+            has = ", ".join(instructions_by_type(flags).get(name, ()))
+            absent[name] = f"no instructions of the processor for it are measured{has and f', such as {has}'}"
     return absent
 
 

@@ -1,7 +1,7 @@
-"""The metric of object detection, by pycocotools: boxes, scores and classes against a COCO annotation file.
+"""The metrics of object detection: boxes, scores and classes against those of COCO, by pycocotools, or of Open Images.
 
-An item is an image, in the order of the file. Its labels are rows of left, top, width, height, category and whether it
-is a crowd; rows of NaN fill up images that have fewer than others.
+An item is an image, in the order of the file. Its labels are rows of left, top, width, height, category and kind: one
+object, a crowd or group, or a category that was looked for. Rows of NaN fill up images that have fewer than others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import numpy as np
 from fairlap.models.metrics.metric import Array, Output, Package, Parts, TaskMetric, objects, refuse
 
 _COLUMNS = 6
+BOX, GROUP, VERIFIED = 0, 1, 2  # kinds of rows
+OUTPUTS = ("boxes", "scores", "classes")
 
 
 class _Image(msgspec.Struct):
@@ -61,9 +63,9 @@ def padded_rows(rows: Sequence[Sequence[tuple[float, ...]]]) -> Array:
     return labels
 
 
-def _require_boxes(text: str, labels: Array, outputs: Sequence[Output]) -> None:
+def require_boxes(text: str, labels: Array, outputs: Sequence[Output]) -> None:
     if labels.ndim != 3 or labels.shape[-1] != _COLUMNS:
-        raise refuse(f"{text} takes --labels as a COCO annotation file, .json")
+        raise refuse(f"{text} takes --labels as a file of boxes, COCO's or Open Images'")
     boxes, scores, classes = outputs
     shape = boxes.shape
     if len(shape) != 3 or shape[2] != 4 or scores.shape != shape[:2] or classes.shape != shape[:2]:
@@ -73,7 +75,7 @@ def _require_boxes(text: str, labels: Array, outputs: Sequence[Output]) -> None:
         )
 
 
-def _by_image(boxes: Array, scores: Array, classes: Array, labels: Array) -> Parts:
+def by_image(boxes: Array, scores: Array, classes: Array, labels: Array) -> Parts:
     """Boxes with a score of 0 or a class below 0 fill up an image."""
     found = np.concatenate([boxes, scores[..., None], classes[..., None]], axis=-1, dtype=np.float64)
     return (
@@ -121,7 +123,7 @@ def _coco(annotations: list[dict[str, Any]], images: int, right: list[dict[str, 
 
 
 METRICS: Mapping[str, TaskMetric] = {
-    "map": TaskMetric("COCO's mean average precision, over overlaps from 0.50 to 0.95", _require_boxes, _by_image,
+    "map": TaskMetric("COCO's mean average precision, over overlaps from 0.50 to 0.95", require_boxes, by_image,
                       _mean_average_precision, Package("pycocotools", "pycocotools", "coco"),
-                      outputs=("boxes", "scores", "classes"), reads_coco=True, best_is_1=True, most_resampled=0),
+                      outputs=OUTPUTS, reads="coco", best_is_1=True, most_resampled=0),
 }  # fmt: skip

@@ -49,7 +49,7 @@ class TaskMetric:
     value: Callable[..., float]  # of the parts of all items
     package: Package | None = None
     outputs: tuple[str, ...] = ()  # that it scores unless others are named; the first one where this is empty
-    reads_coco: bool = False  # labels are a COCO annotation file
+    reads: Literal["", "coco", "open-images"] = ""  # whose file of boxes the labels are; else they are an array
     share: bool = False  # of right answers, so that its interval can be Wilson's
     best_is_1: bool = False
     better: Literal["higher", "lower"] = "higher"

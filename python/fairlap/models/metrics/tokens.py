@@ -1,11 +1,11 @@
-"""Metrics of sequences: each item's label is a row of token ids, and each id counts as a word.
+"""Metrics of sequences: each item's label is a row of token ids, and each id counts as a word, of chrF as a character.
 
 A model gives ids, or scores of all ids at each place of the label, whose largest is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,6 +13,8 @@ import numpy as np
 from fairlap.models.metrics.metric import IGNORED, Array, Output, Package, Parts, TaskMetric, other_shape, ratio, refuse
 
 _MOST_N = 4  # words in a row that BLEU counts
+_FIRST_CHARACTER, _MOST_IDS = 0x20000, 0x10FFFF - 0x20000  # of ids as characters, none of which is a space
+_SACREBLEU = Package("sacrebleu", "sacrebleu", "bleu")
 
 
 def _require_tokens(text: str, labels: Array, outputs: Sequence[Output]) -> None:
@@ -40,16 +42,29 @@ def _require_tokens(text: str, labels: Array, outputs: Sequence[Output]) -> None
         raise refuse(f"labels must be within 0..{shape[-1] - 1}, the ids of {output.name} (got {labels.max()})")
 
 
-def _sentences(outputs: Array, labels: Array) -> Iterator[tuple[str, str]]:
+def _require_characters(text: str, labels: Array, outputs: Sequence[Output], space: int | None) -> None:
+    _require_tokens(text, labels, outputs)
+    if labels.max() > _MOST_IDS:
+        raise refuse(f"{text} takes ids up to {_MOST_IDS:,}, each of which is a character (got {labels.max():,})")
+    spaceless = (labels != IGNORED) & (labels != space)
+    if empty := np.flatnonzero(~spaceless.any(axis=1)).tolist():
+        raise refuse(f"{text} takes at least one character for each item; the labels of item {empty[0]} have none")
+
+
+def _rows(outputs: Array, labels: Array) -> Iterator[tuple[list[int], list[int]]]:
     """Of each item what was given, and what is right. Of ids, those below 0 do not count."""
     if outputs.ndim == 3:
         outputs = np.where(labels == IGNORED, IGNORED, outputs.argmax(axis=-1))
     for given, right in zip(outputs, labels, strict=True):
-        yield _sentence(given[given >= 0]), _sentence(right[right != IGNORED])
+        yield given[given >= 0].tolist(), right[right != IGNORED].tolist()
 
 
-def _sentence(ids: Array) -> str:
-    return " ".join(str(int(each)) for each in ids)
+def _sentences(outputs: Array, labels: Array) -> Iterator[tuple[str, str]]:
+    return ((_sentence(given), _sentence(right)) for given, right in _rows(outputs, labels))
+
+
+def _sentence(ids: Sequence[int]) -> str:
+    return " ".join(map(str, ids))
 
 
 def _matches(outputs: Array, labels: Array) -> Parts:
@@ -77,6 +92,32 @@ def _bleu(right: Array, counted: Array, given_lengths: Array, right_lengths: Arr
         max_ngram_order=_MOST_N,
     )
     return float(found.score)
+
+
+def _spelling(ids: Sequence[int], space: int | None) -> str:
+    return "".join(" " if each == space else chr(_FIRST_CHARACTER + min(each, _MOST_IDS)) for each in ids)
+
+
+def _character_matches(outputs: Array, labels: Array, space: int | None) -> Parts:
+    """For runs of one to six characters, how many are given, how many are right, and how many are both."""
+    from sacrebleu.metrics import CHRF
+
+    spelt = ((_spelling(given, space), _spelling(right, space)) for given, right in _rows(outputs, labels))
+    given, right = zip(*spelt, strict=True)
+    return (np.array(CHRF()._extract_corpus_statistics(given, [right])),)
+
+
+def _chrf(matches: Array) -> float:
+    from sacrebleu.metrics import CHRF
+
+    return float(CHRF()._compute_score_from_stats(matches.sum(axis=0).tolist()).score)
+
+
+def _of_characters(space: int | None = None) -> TaskMetric:
+    meaning = "chrF of the whole corpus, from 0 to 100, where each id is a character"
+    meaning += "" if space is None else f" and {space} the space, which does not count"
+    fits, matches = partial(_require_characters, space=space), partial(_character_matches, space=space)
+    return TaskMetric(meaning, fits, matches, _chrf, _SACREBLEU)
 
 
 def word_errors(sentences: Iterable[tuple[str, str]]) -> Parts:
@@ -109,10 +150,12 @@ def _rouge(kind: str, of: str) -> TaskMetric:
 
 METRICS: Mapping[str, TaskMetric] = {
     "bleu": TaskMetric("BLEU of the whole corpus, from 0 to 100", _require_tokens, _matches, _bleu,
-                       Package("sacrebleu", "sacrebleu", "bleu")),
+                       _SACREBLEU),
+    "chrf": _of_characters(),
     "wer": TaskMetric("word error rate: words replaced, left out or added, for each word of the labels",
                       _require_tokens, _errors, ratio, Package("jiwer", "jiwer", "wer"), better="lower"),
     "rouge1": _rouge("rouge1", "words"),
     "rouge2": _rouge("rouge2", "pairs of words in a row"),
     "rougeL": _rouge("rougeL", "the longest sequence of words"),
 }  # fmt: skip
+FAMILIES: Mapping[str, Callable[[int], TaskMetric]] = {"chrf": _of_characters}

@@ -6,8 +6,7 @@ size that the photo is brought to; rows of NaN fill up photos that have fewer th
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -15,12 +14,9 @@ import msgspec
 import numpy as np
 
 from fairlap.models.metrics.boxes import labels_of_annotations, padded_rows
+from fairlap.models.published_data.open_images_files import OpenImages, has_open_images
 from fairlap.models.published_data.photos import Encoded, ImageSize, Photos, fitted_size, require_pillow
 from fairlap.models.published_data.published_images import Array, refuse
-
-_OPEN_IMAGES = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax", "IsGroupOf")
-_ENDS = ("-annotations-bbox", "-annotations-human-bbox")  # of the names of Open Images' files
-_CLASSES = ("class-descriptions-boxable.csv", "oidv7-class-descriptions-boxable.csv")
 
 
 class _Image(msgspec.Struct):
@@ -48,19 +44,24 @@ def has_boxes(path: Path) -> bool:
     return _has_boxes(path, found.st_mtime_ns, found.st_size)
 
 
-def files_of_photos(path: Path) -> list[Path]:
-    """List the photos that a file of annotations names, and of Open Images the names of its classes."""
-    return [*([_classes_beside(path)] if _is_table(path) else []), *_read(path)[0]]
+def files_of_photos(path: Path, *, verified: bool = False) -> list[Path]:
+    """List the photos that a file of annotations names, and of Open Images its other tables."""
+    tables = OpenImages(path).files(verified=verified) if _is_table(path) else []
+    return [*tables, *_read(path, verified=verified)[0]]
 
 
-def boxed_photos(path: Path, size: ImageSize | None) -> Photos:
-    """``size`` decides where the boxes are."""
+def boxed_photos(path: Path, size: ImageSize | None, *, verified: bool = False) -> Photos:
+    """``size`` decides where the boxes are.
+
+    Of Open Images, boxes are ``verified`` for its own score: each is of the classes above its own too, and further
+    rows name the classes that people looked for, also in photos without boxes.
+    """
     require_pillow(path)
     if size is None:
         raise refuse(
             path, "a detector takes photos of one size; name its input and size, as --shapes images:8x3x640x640"
         )
-    files, boxes_at = _read(path)
+    files, boxes_at = _read(path, verified=verified)
 
     def encoded() -> Iterator[Encoded]:
         return ((str(file), file.read_bytes()) for file in files)
@@ -71,8 +72,7 @@ def boxed_photos(path: Path, size: ImageSize | None) -> Photos:
 @lru_cache(16)
 def _has_boxes(path: Path, _changed_ns: int, _bytes: int) -> bool:
     if _is_table(path):
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return set(_OPEN_IMAGES) <= set(file.readline(4096).strip().split(","))
+        return has_open_images(path)
     try:
         msgspec.json.decode(path.read_bytes(), type=_Begins)
     except msgspec.MsgspecError:
@@ -84,8 +84,8 @@ def _is_table(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
 
-def _read(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
-    return _open_images(path) if _is_table(path) else _coco(path)
+def _read(path: Path, *, verified: bool) -> tuple[list[Path], Callable[[ImageSize], Array]]:
+    return _open_images(path, verified=verified) if _is_table(path) else _coco(path)
 
 
 def _coco(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
@@ -108,22 +108,11 @@ def _coco(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
     return files, boxes_at
 
 
-def _open_images(path: Path) -> tuple[list[Path], Callable[[ImageSize], Array]]:
+def _open_images(path: Path, *, verified: bool) -> tuple[list[Path], Callable[[ImageSize], Array]]:
     """Corners are shares of the photo, whose size is that of its file; a box of a group is a crowd."""
-    numbers = {name: number for number, name in enumerate(_names_of_classes(path))}
-    rows: dict[str, list[tuple[float, ...]]] = {}
-    for line, row in _rows(path):
-        if row["LabelName"] not in numbers:
-            raise refuse(path, f"line {line}: the class {row['LabelName']!r:.40} is not in {_classes_beside(path)}")
-        left, right, top, bottom = (_share(path, line, row[name]) for name in ("XMin", "XMax", "YMin", "YMax"))
-        if right < left or bottom < top:
-            raise refuse(path, f"line {line}: the box ends before it begins")
-        box = (left, top, right - left, bottom - top, numbers[row["LabelName"]], row["IsGroupOf"] == "1")
-        rows.setdefault(row["ImageID"], []).append(box)
-    if not rows:
-        raise refuse(path, "it has no boxes")
-    part = next((path.stem.removesuffix(end) for end in _ENDS if path.stem.endswith(end)), "")
-    files = _photos_near(path, [f"{name}.jpg" for name in rows], part.rpartition("-")[2])
+    tables = OpenImages(path)
+    rows = tables.boxes_and_verified() if verified else tables.boxes()
+    files = _photos_near(path, [f"{name}.jpg" for name in rows], tables.part)
 
     def boxes_at(size: ImageSize) -> Array:
         whole, boxes = np.array([_size_of(file) for file in files], np.float64), padded_rows([*rows.values()])
@@ -160,41 +149,6 @@ def _photos_near(path: Path, names: Sequence[str], part: str) -> list[Path]:
     if missing := next((file for file in files if not file.is_file()), None):
         raise refuse(missing, f"it is missing, and {path} has boxes of it")
     return files
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            for row in reader:
-                if None in row or None in row.values():
-                    raise refuse(path, f"line {reader.line_num} has another number of cells than the header")
-                yield reader.line_num, row
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise refuse(path, f"it cannot be read as CSV: {error}") from None
-
-
-def _share(path: Path, line: int, cell: str) -> float:
-    try:
-        found = float(cell)
-    except ValueError:
-        found = np.nan
-    if not 0 <= found <= 1:
-        raise refuse(path, f"line {line}: {cell!r:.40} is not a share of a photo, from 0 to 1")
-    return found
-
-
-def _classes_beside(path: Path) -> Path:
-    places = [folder / name for folder in (path.parent, path.parent.parent) for name in _CLASSES]
-    if (found := next((each for each in places if each.is_file()), None)) is None:
-        raise refuse(path, f"its classes are numbered by {_CLASSES[0]}; put that file beside it")
-    return found
-
-
-def _names_of_classes(path: Path) -> list[str]:
-    with _classes_beside(path).open(encoding="utf-8-sig", newline="") as file:
-        rows = [row[0] for row in csv.reader(file) if row]
-    return rows[1:] if rows[:1] == ["LabelName"] else rows
 
 
 def _size_of(file: Path) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from fairlap import quantity_text
+from fairlap.machine.hardware.instructions import measured_name
 from fairlap.machine.hardware.roofs import LEVELS, Roofs
 from fairlap.render.charts.parts.chart import Chart, coloured, contestant_only, named, spec_of
 from fairlap.render.charts.parts.libraries import altair
@@ -58,7 +59,7 @@ def _lines_of(work_result: WorkResult, roofs: Roofs, intensities: list[float]) -
     ridges = [peak / bandwidth for peak in peaks.values() for bandwidth in bandwidths.values()]
     left, right = min(*intensities, *ridges) / _MARGIN, max(*intensities, *ridges) * _MARGIN
     ends = {
-        f"{name} {quantity_text.number(peak / _GIGA)} GFLOP/s": ((peak / max(bandwidths.values()), peak), (right, peak))
+        _label(roofs, name, peak): ((peak / max(bandwidths.values()), peak), (right, peak))
         for name, peak in peaks.items()
     } | {
         f"{level} {quantity_text.number(bandwidth / _GIGA)} GB/s": (
@@ -78,6 +79,11 @@ def _lines_of(work_result: WorkResult, roofs: Roofs, intensities: list[float]) -
                 "labelled": intensity in (left, right),
                 "flat": both[0][1] == both[1][1],
             }
+
+
+def _label(roofs: Roofs, number_type: str, peak: float) -> str:
+    by = measured_name(roofs.instructions.get(number_type, ""))
+    return f"{number_type} {quantity_text.number(peak / _GIGA)} GFLOP/s{by and f', {by}'}"
 
 
 @cache

@@ -108,7 +108,8 @@ def _bound(row: Row) -> list[str]:
         return [f"unknown what bounds it: {row.absent['bound']}"]
     if row.bound == "overhead-bound" and row.overhead_ns is not None:
         return [f"overhead-bound: an empty call takes {quantity_text.duration(row.overhead_ns)}"]
-    of_roof = f"{quantity_text.share(row.roof_share)} of the {row.roof} roof"
+    by = "" if row.roof_instructions is None else f" ({row.roof_instructions})"
+    of_roof = f"{quantity_text.share(row.roof_share)} of the {row.roof} roof{by}"
     return [of_roof if row.roof_share < _LEAST_BOUND else f"{row.bound}: {of_roof}"]
 
 

@@ -91,6 +91,9 @@ class Calls(Subject, frozen=True, kw_only=True):
         str | None,
         _bound("The nearer roof: of a number type, such as fp32, or of the level of memory that holds the data."),
     ]
+    roof_instructions: Annotated[
+        str | None, _bound("Of a number type: the instructions with which this roof was measured, such as AMX BF16.")
+    ]
     roof_share: Annotated[float | None, _bound("How much of this roof it reached.")]
     bound: Annotated[str | None, _bound("What bounds it: compute-bound, memory-bound or overhead-bound.")]
     bound_evidence: Annotated[

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Literal
 
 from fairlap import quantity_text
+from fairlap.machine.hardware.instructions import measured_name
 from fairlap.machine.hardware.roofs import LEVELS, Roofs
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
@@ -142,10 +143,18 @@ def roofline_of(
     return found | {
         "overhead_ns": overhead,
         "roof": Cell(times.number_type if times.compute_ns >= times.memory_ns else times.level),
+        "roof_instructions": _instructions_of(times, roofs),
         "roof_share": Cell(times.roofs_ns / latency.value),
         "bound": cell_or(times.bound(latency.value), times.why_no_bound(latency.value, overhead.absent)),
         "bound_evidence": Cell(times.evidence(latency.value) + counted),
     }
+
+
+def _instructions_of(times: LeastTimes, roofs: Roofs) -> Cell:
+    if times.compute_ns < times.memory_ns:
+        return Cell(None, "the nearer roof is that of memory")
+    found = measured_name(roofs.instructions.get(times.number_type, ""))
+    return cell_or(found or None, "the roofs do not say with which instructions they were measured")
 
 
 def _no_peak(roofs: Roofs | None, precision: Precision, device: str) -> str:
@@ -165,7 +174,7 @@ def _are_complete(roofs: Roofs | None) -> bool:
 
 
 _AMOUNTS = ("operations_per_call", "bytes_per_call", "operations_per_byte", "gflop_per_s")
-_AGAINST_ROOFS = ("roof", "roof_share", "bound", "bound_evidence")
+_AGAINST_ROOFS = ("roof", "roof_instructions", "roof_share", "bound", "bound_evidence")
 
 
 def _amounts(cost: CallCost, latency: Estimate | None, no_latency: str) -> dict[str, Cell]:

@@ -1,4 +1,4 @@
-"""BLEU and WER are those of sacrebleu and jiwer on whole corpora, with each token id as a word."""
+"""BLEU and WER are those of sacrebleu and jiwer on whole corpora, with each id as a word, of chrF as a character."""
 
 from __future__ import annotations
 
@@ -78,6 +78,56 @@ def test_known_answers() -> None:
     assert value_of("bleu", [parts_of("bleu", [nothing], labels)]) == 0.0
 
 
+SAID = [
+    "the cat sat on the mat",
+    "there is no doubt, he said, that it rains",
+    "a man a plan a canal panama",
+    "nothing else matters",
+]
+GIVEN = ["the cat is on a mat", "there is no doubt, she says that it rained", "", "nothing else matters"]
+LETTERS = sorted(set("".join([*SAID, *GIVEN])))
+SPACE = LETTERS.index(" ")
+
+
+def in_letters(texts: Sequence[str]) -> np.ndarray:
+    return padded([[LETTERS.index(each) for each in text] for text in texts], max(map(len, texts)))
+
+
+def test_chrf_of_letters_is_sacrebleu_s_of_the_texts_that_they_spell() -> None:
+    given, right = in_letters(GIVEN), in_letters(SAID)
+    batches = [parts_of(f"chrf@{SPACE}", [given[at : at + 3]], right[at : at + 3]) for at in (0, 3)]
+    by_text = sacrebleu.corpus_chrf(GIVEN, [SAID]).score
+    assert 20 < by_text < 80
+    assert value_of(f"chrf@{SPACE}", batches) == pytest.approx(by_text)
+    found = score_of(f"chrf@{SPACE}", batches)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < by_text < found.high
+    spaced = sacrebleu.corpus_chrf(GIVEN, [SAID], remove_whitespace=False).score
+    assert value_of("chrf", [parts_of("chrf", [given], right)]) == pytest.approx(spaced)  # the space is a letter
+    scores = np.eye(len(LETTERS))[np.where(right < 0, 0, right)]
+    assert value_of("chrf", [parts_of("chrf", [scores], right)]) == pytest.approx(100.0)
+
+
+def test_chrf_is_counted_by_hand() -> None:
+    # One, two and three characters in a row: 2 of 2 are right and 2 of 3 found, 1 of 1 and 1 of 2; none is given.
+    given, right = np.array([[1, 2, IGNORED]]), np.array([[1, 2, 3]])
+    precision, recall = 1.0, (2 / 3 + 1 / 2) / 2
+    by_hand = 100 * (1 + 2**2) * precision * recall / (2**2 * precision + recall)
+    assert value_of("chrf", [parts_of("chrf", [given], right)]) == pytest.approx(by_hand)
+    assert by_hand == pytest.approx(100 * 35 / 55)
+    assert value_of("chrf@3", [parts_of("chrf@3", [given], right)]) == pytest.approx(100.0)
+
+
+def test_chrf_takes_labels_with_characters_of_few_ids() -> None:
+    output = Output("ids", (2, 3), "int64")
+    for metric, labels in {"chrf@5": [[5, 5, IGNORED], [1, 2, 3]], "chrf": [[2**20, 1, 1], [1, 2, 3]]}.items():
+        with pytest.raises(FairlapError) as refused:
+            require_labels(metric, np.array(labels), 2, [output])
+        assert refused.value.code == "E_METRIC"
+    require_labels("chrf@5", np.array([[5, 1, IGNORED], [1, 2, 3]]), 2, [output])
+
+
 IDS_OF_8 = Output("ids", (8, TOKENS), "int64")
 SCORES_OF_8 = Output("scores", (8, TOKENS, IDS), "float32")
 
@@ -97,7 +147,7 @@ SCORES_OF_8 = Output("scores", (8, TOKENS, IDS), "float32")
     ],
 )
 def test_labels_that_do_not_fit_are_refused_in_one_line(labels: np.ndarray, output: Output) -> None:
-    for metric in ("bleu", "wer"):
+    for metric in ("bleu", "chrf", "wer"):
         with pytest.raises(FairlapError) as refused:
             require_labels(metric, labels, ITEMS, [output])
         assert refused.value.code == "E_METRIC"

@@ -270,6 +270,14 @@ def test_the_score_of_classes_is_the_share_of_right_answers() -> None:
     assert score_of_answers(outputs, np.array([1, 0, 0], np.int32)) == pytest.approx(2 / 3)
 
 
+def test_the_score_of_frames_is_one_less_the_errors_for_each_character() -> None:
+    pytest.importorskip("jiwer", reason="`make test` installs it and runs this")
+    spelt, labels = ["_aab_b", "ca__c_"], np.array([[1, 2, 2, 0], [3, 1, 0, 0]], np.int32)  # abb, and cac for ca
+    outputs = np.array([np.eye(4)[["_abc".index(each) for each in row]] for row in spelt])
+    assert score_of_answers(outputs, labels, "ctc") == pytest.approx(1 - 1 / 5)
+    assert score_of_answers(np.eye(4)[[[3, 0, 3, 0, 3, 0]] * 2], labels, "ctc") == pytest.approx(1 - (3 + 2) / 5)
+
+
 def test_the_score_of_values_is_r_squared() -> None:
     labels = np.array([[1.0], [2.0], [3.0]], np.float32)
     assert score_of_answers(labels.astype(np.float64), labels) == 1.0

@@ -64,6 +64,22 @@ def test_metrics_of_all_items_together_are_resampled(metric: str) -> None:
     assert found.disagreements["good", "bad"].only_a is None
 
 
+def test_chrf_of_a_whole_corpus_is_resampled() -> None:
+    sacrebleu = pytest.importorskip("sacrebleu", reason="`make test` installs it and runs this")
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 20, (60, 30))
+    given = {
+        name: np.where(random.random(labels.shape) < wrong, 20, labels) for name, wrong in (("a", 0.1), ("b", 0.3))
+    }
+    parts = {name: parts_of("chrf", [each], labels) for name, each in given.items()}
+    [compared] = compared_scores("chrf", parts, 0.01).comparisons
+    assert compared.verdict.value == "faster"  # which reads better
+    texts = {name: ["".join(chr(ord("a") + each) for each in row) for row in rows] for name, rows in given.items()}
+    right = ["".join(chr(ord("a") + each) for each in row) for row in labels]
+    one, other = (sacrebleu.corpus_chrf(texts[name], [right]).score for name in "ab")
+    assert compared.difference == pytest.approx(one - other)
+
+
 def test_few_items_and_too_many_numbers_have_no_verdict_but_the_reason() -> None:
     few = {name: (np.ones(20), np.ones(20)) for name in "ab"}
     found = compared_scores("mse", few, 0.01)

@@ -57,8 +57,8 @@ _CHANGE = click.option("--change", metavar="FOLDER|COMMIT|RELEASE", help="The ot
 def command() -> None:
     """Run many benchmarks as one: one error rate, one table, one exit status.
 
-    A suite is a TOML file with a [[race]] for each benchmark, or existing benchmarks: of asv, pytest-benchmark, Google
-    Benchmark, nvbench or criterion.
+    A suite is a TOML file with a [[race]] for each benchmark, one that comes with fairlap, or existing benchmarks: of
+    asv, pytest-benchmark, Google Benchmark, nvbench or criterion.
     """
 
 
@@ -75,9 +75,11 @@ fairlap suite run benchmarks/ --base v1.2 --change HEAD --only 'time_.*solve'
     Race benchmarks of asv or pytest-benchmark between two commits, without a change in them.
 fairlap suite run suite.toml --resume suite.json -o suite.json
     Run what is missing.
+fairlap suite run deepbench --tag device -o deepbench.html
+    Run a part of a suite that comes with fairlap; `fairlap list suites` lists them.
 """,
 )
-@click.argument("file", type=_SUITE, metavar="SUITE.toml|BENCHMARKS")
+@click.argument("file", type=_SUITE, metavar="SUITE.toml|NAME|BENCHMARKS")
 @_TAG
 @_ONLY
 @_SHARD
@@ -223,7 +225,7 @@ fairlap suite list benchmarks/ --change v1.3 --base v1.2 --only solve
     List the benchmarks of asv and pytest-benchmark that `fairlap suite run` would race, without racing them.
 """,
 )
-@click.argument("file", type=_SUITE, metavar="SUITE.toml|BENCHMARKS")
+@click.argument("file", type=_SUITE, metavar="SUITE.toml|NAME|BENCHMARKS")
 @_TAG
 @_ONLY
 @_SHARD
@@ -252,7 +254,7 @@ def list_races(
     own = of_shard(selected, selection.shard)
     elsewhere = [LeftOut(each.name, IN_ANOTHER_SHARD) for each in selected if each not in own]
     listed = [ListedRace(each.name, each.tags, each.kind, each.what) for each in own]
-    found = SuiteList(str(file), suite.sha256, listed, [*suite.left_out(selection, kind), *elsewhere])
+    found = SuiteList(str(suite.path), suite.sha256, listed, [*suite.left_out(selection, kind), *elsewhere])
     print_result(found, _text_of(found), as_json=as_json, output=output)
 
 

@@ -12,6 +12,7 @@ from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.options.values import DEVICE
 from fairlap.cli.output import print_note, print_result
 from fairlap.errors import InvalidRequest
+from fairlap.machine.hardware.instructions import measured_name, not_measured
 from fairlap.machine.hardware.roofs import Roof, Roofs
 from fairlap.printed_document import PrintedDocument
 from fairlap.quantity_text import count, number, size
@@ -84,12 +85,19 @@ def _text(roofs: Roofs) -> str:
     for name, roof in roofs.operations_per_s.items():
         ridge = roofs.ridge(name)
         meets = f"; memory is the limit below {number(ridge)} operations per byte" if ridge else ""
-        lines.append(f"{name:<9}{_figures(roof, 'op/s', prefix)}  {roofs.instructions[name]}{meets}")
+        lines.append(f"{name:<9}{_figures(roof, 'op/s', prefix)}  {_instructions(roofs, name)}{meets}")
     for level, roof in roofs.bytes_per_s.items():
         held = f" ({size(roofs.cache_bytes[level])})" if level in roofs.cache_bytes else ""
-        lines.append(f"{level:<9}{_figures(roof, 'B/s', 'G')}  {roofs.triad_instructions.get(level, '')}{held}")
+        by = measured_name(roofs.triad_instructions.get(level, ""))
+        lines.append(f"{level:<9}{_figures(roof, 'B/s', 'G')}  {by}{held}")
     lines += [f"{name:<9}absent: {reason}" for name, reason in roofs.absent.items()]
     return "\n".join(lines)
+
+
+def _instructions(roofs: Roofs, number_type: str) -> str:
+    """Name those of the roof, and what else the processor has for the type."""
+    others = not_measured(roofs.instructions[number_type], roofs.processor_has.get(number_type, ()))
+    return measured_name(roofs.instructions[number_type]) + (f" (also {', '.join(others)})" if others else "")
 
 
 def _figures(roof: Roof, unit: str, prefix: str) -> str:

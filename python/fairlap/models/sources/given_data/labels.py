@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,18 @@ from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
 from fairlap.models.published_data.boxed_photos import boxed_photos, has_boxes
 from fairlap.models.published_data.finding import labels_at
+from fairlap.models.published_data.speech.speech_folders import holds_speech
+from fairlap.models.published_data.speech.speech_inputs import spelt_labels
 from fairlap.models.published_data.text_tokens import is_text, labels_of_texts
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.given_data.reading import length_of, size_of, tokenizer_of
+from fairlap.models.sources.given_data.reading import (
+    length_of,
+    scores_verified,
+    size_of,
+    sound_size_of,
+    tokenizer_of,
+    vocabulary_of,
+)
 from fairlap.models.sources.given_data.sets import why_unreadable
 from fairlap.models.task_metrics import metric_named
 from fairlap.request.fields.data.table_column import TABLES, file_and_column
@@ -35,22 +44,32 @@ def labels_in(where: str | Path, metrics: Sequence[str], source: Source | None =
     ``source`` is the model, beside which the tokenizer of texts is.
     """
     text = str(where)
-    coco = [metric for metric in metrics if metric_named(metric).reads_coco]
-    if others := [metric for metric in metrics if coco and metric not in coco]:
+    read_by = {metric: metric_named(metric).reads for metric in metrics}
+    if len(set(read_by.values())) > 1:
+        one, other = (next(metric for metric, kind in read_by.items() if kind == each) for each in _two_of(read_by))
         raise SourceError(
-            f"{coco[0]} takes --labels as a COCO annotation file, and {others[0]} takes an array; ask for one of them",
+            f"{one} takes other --labels than {other}; ask for one of them in a race",
             code=CODE,
         )
+    kind = next(iter(read_by.values()), "")
     photos = None if source is None else size_of(source)
-    if coco and source is not None and has_boxes(Path(source.inputs)):
+    if kind and source is not None and has_boxes(Path(source.inputs)):
         if source.inputs != text:
             raise _refused(f"{text} has no boxes of the photos of {source.inputs}; name that file with --labels too")
-        return _read(text, "labels", lambda path: boxed_photos(path, photos).labels)
-    if coco:
+        return _read(text, "labels", lambda path: boxed_photos(path, photos, verified=scores_verified(source)).labels)
+    if kind == "coco":
         return _read(text, "labels", lambda path: labels_of_annotations(path.read_bytes()))
+    if kind:
+        raise _refused(f"{metrics[0]} takes Open Images' file of boxes as --inputs and as --labels (got {text})")
+    if source is not None and holds_speech(Path(text)):
+        return _read(text, "labels", lambda path: spelt_labels(path, vocabulary_of(source), sound_size_of(source)))
     if source is not None and is_text(Path(text)):
         return _read(text, "labels", lambda path: labels_of_texts(path, tokenizer_of(source), length_of(source)))
     return _of_items(text, "labels", _numbers)
+
+
+def _two_of(read_by: Mapping[str, str]) -> list[str]:
+    return sorted(set(read_by.values()), reverse=True)[:2]
 
 
 def groups_in(text: str, items: int) -> tuple[Array, tuple[str, ...]]:

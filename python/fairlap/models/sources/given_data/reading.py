@@ -11,19 +11,25 @@ from fairlap.errors import FairlapError
 from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.npy_map import mapped
 from fairlap.models.array_files.numpy_files import why_not_read
+from fairlap.models.array_files.stored_rows import stored
 from fairlap.models.array_files.table_columns import features_in
-from fairlap.models.published_data.boxed_photos import files_of_photos, has_boxes
+from fairlap.models.published_data.boxed_photos import boxed_photos, files_of_photos, has_boxes
 from fairlap.models.published_data.finding import images_at
 from fairlap.models.published_data.photos import ImageSize
+from fairlap.models.published_data.published_images import pixels_of
+from fairlap.models.published_data.speech.speech_folders import SoundSize, holds_speech
+from fairlap.models.published_data.speech.speech_inputs import VOCABULARY, sounds_of
 from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.script import sets_from_script
 from fairlap.models.sources.given_data.sets import CODE, Sets, why_unreadable
+from fairlap.models.task_metrics import found_metric
 from fairlap.request.fields.data.corruption import Corruption
 from fairlap.request.fields.data.table_column import TABLES, file_and_column
 from fairlap.request.fields.source import Source, is_callable_name, path_parts
 
 _IMAGE_AXES, _CHANNELS = 4, (1, 3)
+_FEATURE_AXES, _SAMPLE_AXES = 3, 2
 _OWN_FILES = ("input_*.pb", "*.npz")  # of a folder of sets
 
 
@@ -33,9 +39,12 @@ def given_files(source: Source) -> tuple[Path, ...]:
     inputs = script if script.endswith(".py") else source.inputs
     tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
     found = [Path(each) for each in dict.fromkeys((inputs, *tables)) if each]
-    found += [file for each in found if has_boxes(each) for file in files_of_photos(each)]
+    verified = scores_verified(source)
+    found += [file for each in found if has_boxes(each) for file in files_of_photos(each, verified=verified)]
     if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
         found.append(tokenizer)
+    if any(map(holds_speech, found)) and (vocabulary := vocabulary_of(source)).is_file():
+        found.append(vocabulary)
     return tuple(found)
 
 
@@ -43,7 +52,10 @@ def inputs_of(source: Source) -> Sets:
     """Read what the user gives a model; texts as tokens, and of a table all columns but its labels and groups."""
     path = Path(source.inputs)
     if has_boxes(path):
-        return given_inputs(source.inputs, source.folder, size_of(source))
+        photos = boxed_photos(path, size := size_of(source), verified=scores_verified(source))
+        return [{"": stored(map(pixels_of, photos.decoded(size)))}]
+    if source.inputs and holds_speech(path):  # no inputs are no folder either
+        return [{"": sounds_of(path, sound_size_of(source))}]
     if is_text(path) and path.exists():
         return [tokens_of(path, tokenizer_of(source), length_of(source))]
     if path.suffix.lower() in TABLES and path.is_file():
@@ -69,11 +81,18 @@ def mistyped_inputs(source: Source, typos: Corruption) -> Sets:
 
 
 def tokenizer_of(source: Source) -> Path:
-    """Name the tokenizer's file beside the model."""
+    return _beside_model(source, TOKENIZER)
+
+
+def vocabulary_of(source: Source) -> Path:
+    return _beside_model(source, VOCABULARY)
+
+
+def _beside_model(source: Source, name: str) -> Path:
     if is_callable_name(source.path):
-        return Path(source.folder) / TOKENIZER
+        return Path(source.folder) / name
     path = Path(path_parts(source.path)[1])
-    return (path if path.is_dir() else path.parent) / TOKENIZER
+    return (path if path.is_dir() else path.parent) / name
 
 
 def length_of(source: Source) -> int | None:
@@ -88,6 +107,22 @@ def size_of(source: Source) -> ImageSize | None:
         return ImageSize(*images[0][1:])
     named = dict(source.dims)
     return ImageSize(3, named["height"], named["width"]) if {"height", "width"} <= set(named) else None
+
+
+def scores_verified(source: Source) -> bool:
+    """Whether photos of Open Images have its own score, which also counts what people looked for."""
+    found = map(found_metric, source.metrics)
+    return any(each is not None and each.reads == "open-images" for each in found)
+
+
+def sound_size_of(source: Source) -> SoundSize | None:
+    """Of recordings, where the shape of the one input is given: frames and bands, or samples."""
+    if len(source.shapes) != 1:
+        return None
+    [(_, sizes)] = source.shapes
+    if len(sizes) == _FEATURE_AXES:
+        return SoundSize.of_frames(*sizes[1:])
+    return SoundSize(sizes[1]) if len(sizes) == _SAMPLE_AXES else None
 
 
 def given_inputs(text: str, folder: str, size: ImageSize | None = None) -> Sets:
@@ -109,7 +144,8 @@ def given_inputs(text: str, folder: str, size: ImageSize | None = None) -> Sets:
     if found is None:
         raise SourceError(
             f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, images as MNIST, "
-            "CIFAR, WebDataset, COCO or Open Images store them or in a folder for each class, or file.py:function",
+            "CIFAR, WebDataset, COCO or Open Images store them or in a folder for each class, recordings as "
+            "LibriSpeech stores them, or file.py:function",
             code=CODE,
         )
     return found

@@ -75,7 +75,7 @@ class LearningFromRequest(RaceSide):
         for work, spec in offered:
             require_learnable(work, spec)
         metrics = tuple(dict.fromkeys((request.metric,) if isinstance(request.metric, str) else request.metric))
-        for work, spec in offered if metrics else ():
+        for work, spec in offered:
             require_scorable(metrics, spec, labelled(work, spec))
         return {
             "to_score": float(request.to_score),

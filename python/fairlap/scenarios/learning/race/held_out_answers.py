@@ -14,10 +14,12 @@ from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.models.array_files.npy_map import release
 from fairlap.models.arrays import Arrays, Labels, batches_in_turn
 from fairlap.models.reference import loss_of
-from fairlap.models.spec import LABELS
+from fairlap.models.spec import LABELS, Loss
+from fairlap.models.task_metrics import parts_of, value_of
 from fairlap.models.training.reference import WEIGHT, Batch
 from fairlap.race.equal_work.answers import OtherWork, answer_error
 from fairlap.race.equal_work.materials import Materials
+from fairlap.scenarios.learning.race.held_out_scores import CTC_SCORE, spelt_labels
 from fairlap.scenarios.process_result import AnswerError
 
 Array = npt.NDArray[Any]
@@ -36,7 +38,7 @@ def evaluated(
     Raises OtherWork where they diverged.
     """
     outputs = answers[materials.spec.outputs[0].name]
-    score = score_of_answers(outputs, found.held_labels)
+    score = score_of_answers(outputs, found.held_labels, materials.spec.loss)
     if materials.spec.loss == "own":
         loss = _loss_by_own_code(materials, found, _weights(state))
     else:
@@ -122,11 +124,14 @@ def answered_errors(materials: Materials, got: Arrays, answers: Mapping[str, Arr
     return errors
 
 
-def score_of_answers(outputs: Array, labels: Labels) -> float:
+def score_of_answers(outputs: Array, labels: Labels, loss: Loss = "cross_entropy") -> float:
     """Compute the share of right answers; of values, the share of their variance that is explained, R squared.
 
-    R squared is below 0 for answers that are worse than the mean. Both are 1 at best.
+    Of frames that spell a label, it is one less the character error rate. R squared is below 0 for answers that are
+    worse than the mean, and so is this for answers with more errors than characters. All are 1 at best.
     """
+    if loss == "ctc":
+        return 1 - value_of(CTC_SCORE, [parts_of(CTC_SCORE, [outputs], spelt_labels(labels))])
     if labels.dtype.kind == "i":
         return float(np.mean(outputs.argmax(axis=-1) == labels))
     missed, spread = np.sum(np.square(outputs - labels)), np.sum(np.square(labels - labels.mean(axis=0)))

@@ -28,7 +28,7 @@ from fairlap.request.work import Work
 E_TO_SCORE = "E_TO_SCORE"
 _MOST_NAMED = 5
 _ONE_VALUE = ((), (1,))  # shapes of an answer that is one
-_OF_CLASSES, _OF_VALUES = ("cross_entropy", "own"), ("square_error", "own")  # losses
+_OF_CLASSES, _OF_VALUES = ("cross_entropy", "ctc", "own"), ("square_error", "own")  # losses
 
 
 def data_to_learn(model: Model, text: str, fraction: float, notify: Callable[[str], None]) -> tuple[TrainingData, Spec]:
@@ -155,10 +155,12 @@ def _require_labels(items: Items, spec: Spec, data: str) -> None:
         raise InvalidRequest(
             f"labels of {data} are out of range: {classes} classes; {spec.name} has {answers}", code=CODE
         )
-    if classes and items.labels.shape[1:] != answer[:-1]:
+    spelt = spec.label_tensor() if spec.loss == "ctc" else None
+    wanted = answer[:-1] if spelt is None else spelt.sized(1)[1:]
+    if classes and items.labels.shape[1:] != wanted:
         raise InvalidRequest(
             f"{data} has labels of the shape {list(items.labels.shape[1:])} for an item; the scores of {spec.name} are "
-            f"{list(answer)}, so it takes labels of {list(answer[:-1])}",
+            f"{list(answer)}, so it takes labels of {list(wanted)}",
             code=CODE,
         )
     if not classes and (spec.loss not in _OF_VALUES or answer not in _ONE_VALUE):
