@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).with_name("adapter_in_a_process.py")
 LARGEST_DISAGREEMENT = 1e-3
 THREADS = 2
 OTHER_LOSS = {"fixed": "second.weight", "loss": "mean_square"}
-OPTIONS = {"options": {"provider": "cpu", "spinning": "off", "optimization": "basic"}}
+OPTIONS: dict[str, Any] = {"options": {"provider": "cpu", "spinning": "off", "optimization": "basic"}}
 REFUSED_TOO = ("torch", "onnxruntime")  # in the process that answers; others refuse without importing the framework
 CONTESTANTS = [
     ("torch", ""),
@@ -74,7 +74,9 @@ def found_by(
 
 def _asked_together(name: str, variant: str) -> list[dict[str, Any]]:
     """List what the tests ask of every contestant: it is answered in one process, which imports the framework once."""
-    usual = {"model": MODEL, "framework": name, "variant": variant, "mode": "infer", "precision": "fp32"}
+    usual: dict[str, Any] = {
+        "model": MODEL, "framework": name, "variant": variant, "mode": "infer", "precision": "fp32",
+    }  # fmt: skip
     several = [usual]
     if name in DIFFERENTIATE:
         several += [{**usual, "mode": "grad"}, {**usual, "mode": "grad", **OTHER_LOSS}]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
-from fairlap.models.sources.bundle import Bundle, inputs_file, reference_file, weights_file
-from fairlap.models.sources.contract import Route, SourceError
+from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
+from fairlap.models.sources.contract import Bundle, Route, SourceError
 from fairlap.models.sources.kinds.python_function import PythonFunction
 from fairlap.models.sources.kinds.torch_files import TorchFile, _nothing_unpickled
 from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
