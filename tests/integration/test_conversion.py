@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import error_code
 from command_line import here as run
-from onnx_files import masked_lookup
+from onnx_files import masked_lookup, one_node
 from tflite_files import NORMALISED, dense
 
 BOUND = ("--dims", "batch=2,sequence=6")
@@ -80,3 +80,21 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_converted(mo
     assert (done.returncode, error_code(done)) == (2, "E_FILE")
     assert done.stderr.count("\n") == 1
     assert not (model.parent / "cache").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("names", "kept"), [(("x", "y"), True), (("image:0", "scores/1"), False)])
+def test_litert_takes_models_with_any_names_and_keeps_those_that_tensorflow_keeps(
+    model: Path, tmp_path: Path, names: tuple[str, str], kept: bool
+) -> None:
+    interpreters = pytest.importorskip("ai_edge_litert.interpreter", reason="`make test` installs it and runs this")
+    pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
+    import onnx
+
+    node = onnx.helper.make_node("Relu", names[:1], names[1:])
+    file = one_node(tmp_path / "relu.onnx", node, {names[0]: (onnx.TensorProto.FLOAT, [2, 3])})
+    done = run("convert", file, "--for", "litert", "--into", tmp_path / "out", cwd=model.parent)
+    assert done.returncode == 0, done.stderr
+    interpreter = interpreters.Interpreter(model_path=str(next((tmp_path / "out").glob("*.tflite"))))
+    [signature] = interpreter.get_signature_list().values()
+    assert (signature["inputs"] == list(names[:1]), signature["outputs"] == list(names[1:])) == (kept, kept)

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,10 @@ CANNOT = 3
 """The exit status if TensorFlow's converter refuses the model."""
 
 
-def places(tensors: Iterable[Tensor]) -> dict[str, str]:
-    """Name inputs or outputs in a converted file by their places: TensorFlow changes names such as ``image:0``."""
-    return {each.name: f"place_{place}" for place, each in enumerate(tensors)}
+def names_in_file(tensors: Sequence[Tensor]) -> dict[str, str]:
+    """Name inputs or outputs in a converted file, by their places where TensorFlow would change names: ``image:0``."""
+    keep = all(each.name.isascii() and each.name.isidentifier() for each in tensors)
+    return {each.name: each.name if keep else f"place_{place}" for place, each in enumerate(tensors)}
 
 
 def main(package: str, batch: str, weights_file: str, write_to: str, *calibration: str) -> int:
@@ -46,10 +47,10 @@ def main(package: str, batch: str, weights_file: str, write_to: str, *calibratio
     spec = spec_at(package)
     weights = safetensors.read(Path(weights_file))
     model = implementation_for(package, "tensorflow", int(batch)).build(weights, tf.float32)
-    inputs, outputs = places(spec.inputs), places(spec.outputs)
+    inputs, outputs = names_in_file(spec.inputs), names_in_file(spec.outputs)
 
     def serve(**given: Any) -> dict[str, Any]:
-        found = model({name: given[place] for name, place in inputs.items()})
+        found = model({name: given[own] for name, own in inputs.items()})
         return dict(zip(outputs.values(), found, strict=True))
 
     shapes = {

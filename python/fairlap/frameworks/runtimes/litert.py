@@ -21,7 +21,7 @@ from fairlap.frameworks.adapter_parts.litert_files import (
     brought_file,
     converted_file,
     keeps_states,
-    places,
+    names_in_file,
     quantized_litert_file,
 )
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
@@ -114,7 +114,7 @@ class LiteRT(Framework):
         self._version = str(ai_edge_litert.__version__)
         file, conversion = brought_file(work), "none"
         inputs, outputs = (
-            {each.name: each.name for each in tensors} if file and work.precision != "int8" else places(tensors)
+            {each.name: each.name for each in tensors} if file and work.precision != "int8" else names_in_file(tensors)
             for tensors in (work.spec.inputs, work.spec.outputs)
         )
         made: QuantizedFile | None = None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.frameworks.adapter_parts.answers import weights_of_tensors
-from fairlap.frameworks.adapter_parts.litert_files import main, places
+from fairlap.frameworks.adapter_parts.litert_files import main
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
 from fairlap.models.array_files import safetensors
@@ -93,11 +93,9 @@ def test_litert_runs_what_tensorflow_converts(tmp_path: Path) -> None:
     materials = materials_of(source_of(saved(tmp_path / "net"), batch=3), tmp_path)
     assert main(materials.package, "3", str(materials.weights_file), str(tmp_path / "m.tflite")) == 0
     interpreter = interpreters.Interpreter(model_path=str(tmp_path / "m.tflite"))
-    inputs, outputs = places(materials.spec.inputs), places(materials.spec.outputs)
-    given = {inputs[name]: array for name, array in materials.workload("inputs").inputs.items()}
-    got = interpreter.get_signature_runner()(**given)
+    got = interpreter.get_signature_runner()(**materials.workload("inputs").inputs)
     for name, expected in materials.reference("inputs").items():
-        assert answer_error(name, "", got[outputs[name]], expected, materials.tolerance(name)).right
+        assert answer_error(name, "", got[name], expected, materials.tolerance(name)).right
 
 
 def test_an_operator_that_reaches_files_needs_trust(tmp_path: Path) -> None:
