@@ -108,7 +108,7 @@ def test_an_answer_that_is_kept_is_found_without_a_count_of_operations(variant: 
 
 @pytest.mark.parametrize(("variant", "code"), NAMED.items())
 def test_a_contestant_that_computes_elsewhere_is_named(variant: str, code: str) -> None:
-    process = process_of(f"hostile:{variant}", batch=8 if variant == "more-threads" else 2)
+    process = process_of(f"hostile:{variant}", batch=8 if code == "W_MORE_THREADS" else 2)
     assert process.outcome == "finished", process.message
     assert code in {notice.code for notice in process.warnings}
 

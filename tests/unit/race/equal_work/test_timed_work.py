@@ -133,6 +133,24 @@ def test_slow_calls_of_a_busy_machine_are_no_kept_answers(
     suspected.require_no_kept_answers(worker)
 
 
+@pytest.mark.parametrize(
+    ("others_s", "own_s", "named"),
+    [
+        (0.25, 0.9, True),
+        (0.15, 0.9, False),
+        (0.08, 0.01, True),  # where the machine is busy, they do the work all the same
+        (0.01, 0.0, False),  # what looks after a socket now and then
+        (0.0, 0.0, False),
+    ],
+)
+def test_processes_that_do_the_work_are_named_however_small_their_share_of_a_busy_machine(
+    suspected: TimedWork, others_s: float, own_s: float, named: bool
+) -> None:
+    suspected._in_others_s, suspected._watched_s = others_s, 1.0
+    suspected._cpu_s, suspected._measured_s = own_s / 2, 0.5
+    assert [each.code for each in suspected._work_in_others()] == ["W_OTHER_PROCESSES"] * named
+
+
 @pytest.mark.parametrize(("call_ns", "possible"), [(1000.0, True), (0.001, False)])
 def test_a_speed_that_no_machine_reaches_disqualifies(
     suspected: TimedWork, monkeypatch: pytest.MonkeyPatch, call_ns: float, possible: bool
