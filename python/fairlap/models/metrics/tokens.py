@@ -56,7 +56,12 @@ def _rows(outputs: Array, labels: Array) -> Iterator[tuple[list[int], list[int]]
     if outputs.ndim == 3:
         outputs = np.where(labels == IGNORED, IGNORED, outputs.argmax(axis=-1))
     for given, right in zip(outputs, labels, strict=True):
-        yield given[given >= 0].tolist(), right[right != IGNORED].tolist()
+        yield _ids(given[given >= 0]), _ids(right[right != IGNORED])
+
+
+def _ids(numbers: Array) -> list[int]:
+    """As whole numbers, since contestants may hand over ids in another type."""
+    return [int(each) for each in numbers]
 
 
 def _sentences(outputs: Array, labels: Array) -> Iterator[tuple[str, str]]:

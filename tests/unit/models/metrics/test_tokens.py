@@ -128,6 +128,13 @@ def test_chrf_takes_labels_with_characters_of_few_ids() -> None:
     require_labels("chrf@5", np.array([[5, 1, IGNORED], [1, 2, 3]]), 2, [output])
 
 
+@pytest.mark.parametrize("metric", ["bleu", "wer", "chrf"])
+def test_ids_of_another_type_are_the_same_words(metric: str, given: list[list[int]], right: list[list[int]]) -> None:
+    outputs, labels = padded(given, TOKENS + 5), padded(right, TOKENS)
+    of_whole = value_of(metric, [parts_of(metric, [outputs], labels)])
+    assert value_of(metric, [parts_of(metric, [outputs.astype(np.float64)], labels)]) == of_whole
+
+
 IDS_OF_8 = Output("ids", (8, TOKENS), "int64")
 SCORES_OF_8 = Output("scores", (8, TOKENS, IDS), "float32")
 

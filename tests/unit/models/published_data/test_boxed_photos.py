@@ -171,6 +171,15 @@ def test_labels_of_another_file_are_refused(tmp_path: Path) -> None:
     assert str(other) in refused(msgspec.structs.replace(source, labels=str(other)))
 
 
+def test_labels_of_other_inputs_need_not_name_photos(tmp_path: Path) -> None:
+    annotation = {"image_id": 1, "category_id": 3, "bbox": [0, 0, 4, 4]}
+    (tmp_path / "y.json").write_text(json.dumps({"images": [{"id": 1}], "annotations": [annotation]}))
+    np.save(tmp_path / "x.npy", np.zeros((1, 4)))
+    source = Source("m.onnx", "/m.onnx", inputs=str(tmp_path / "x.npy"), labels=str(tmp_path / "y.json"))
+    assert {each.name for each in given_files(source)} == {"x.npy", "y.json"}
+    assert labels_in(source.labels, ["map"], source).shape == (1, 1, 6)
+
+
 @pytest.mark.parametrize(
     ("change", "names"),
     [

@@ -39,8 +39,8 @@ def given_files(source: Source) -> tuple[Path, ...]:
     inputs = script if script.endswith(".py") else source.inputs
     tables = (file_and_column(each)[0] for each in (source.labels, source.groups))
     found = [Path(each) for each in dict.fromkeys((inputs, *tables)) if each]
-    verified = scores_verified(source)
-    found += [file for each in found if has_boxes(each) for file in files_of_photos(each, verified=verified)]
+    if has_boxes(photos := Path(source.inputs)):  # a file of boxes alone, with --labels, names no photos that are read
+        found += files_of_photos(photos, verified=scores_verified(source))
     if any(map(is_text, found)) and (tokenizer := tokenizer_of(source)).is_file():
         found.append(tokenizer)
     if any(map(holds_speech, found)) and (vocabulary := vocabulary_of(source)).is_file():
