@@ -102,16 +102,14 @@ def operator_named(module: str, name: str) -> Operator | None:
 
     What has been built says what its name is, so all others follow.
     """
-    likely, unlikely = [], []
-    for each in _configurations(_registered_by(module)):
-        (likely if _may_be(name, *each) else unlikely).append(each)
+    every = [(_may_be(name, *each), each) for each in _configurations(_registered_by(module))]
     failed = None
-    for number, each in enumerate((*likely, *unlikely)):
+    for is_likely, each in sorted(every, key=lambda found: not found[0]):
         for built in _built(module, *each):
             if isinstance(built, Operator):
                 if built.name == name:
                     return built
-            elif failed is None and number < len(likely):
+            elif failed is None and is_likely:
                 failed = built[1]
     if failed is not None:
         raise failed
