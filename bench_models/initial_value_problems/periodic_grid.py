@@ -1,4 +1,4 @@
-"""Fields on a square grid whose edges meet: the axes are the last two, in NumPy, JAX and PyTorch alike."""
+"""Fields on a square grid whose edges meet: the axes are the last two, in NumPy, JAX, PyTorch and TensorFlow alike."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import methodcaller
 from types import ModuleType
 from typing import Any
 
@@ -42,8 +43,8 @@ NO_WEIGHTS: Mapping[str, Any] = {}
 class Problem:
     """``rates`` takes the time, the components, and the module of their arrays: numpy, jax.numpy or torch.
 
-    A component is a number, or a field on a grid. Its axes are the last ones: there may be one of a batch before them.
-    Where the problem has weights, ``rates`` takes them by name as ``weights``.
+    Of TensorFlow it is what has their names. A component is a number, or a field on a grid. Its axes are the last ones:
+    there may be one of a batch before them. Where the problem has weights, ``rates`` takes them by name as ``weights``.
     """
 
     name: str
@@ -78,10 +79,10 @@ class Problem:
     def rates_with(self, weights: Mapping[str, Any]) -> Rates:
         return partial(self.rates, weights=weights) if self.weights else self.rates
 
-    def loss(self, end: Any, sizes: Any) -> Any:
+    def loss(self, end: Any, sizes: Any, mean: Callable[[Any], Any] = methodcaller("mean")) -> Any:
         """Take the mean square of the state at the end, in units of the ``sizes``, in any library."""
         scaled = end / sizes
-        return (scaled * scaled).mean()
+        return mean(scaled * scaled)
 
     def spec(self) -> Spec:
         state = (BATCH, self.numbers)

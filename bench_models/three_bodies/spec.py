@@ -14,12 +14,12 @@ _SPEED = (0.93240737, 0.86473146)
 
 def rates(_time: Any, components: Any, arrays: Any) -> tuple[Any, ...]:
     places, speeds = components  # a row for each body
-    pulls = [_pull(arrays.roll(places, others, -2) - places) for others in (1, 2)]
+    pulls = [_pull(arrays.roll(places, others, -2) - places, arrays) for others in (1, 2)]
     return speeds, pulls[0] + pulls[1]
 
 
-def _pull(apart: Any) -> Any:
-    return apart / ((apart * apart).sum(-1) ** 1.5)[..., None]
+def _pull(apart: Any, arrays: Any) -> Any:
+    return apart / (arrays.sum(apart * apart, -1) ** 1.5)[..., None]
 
 
 def _start() -> np.ndarray:

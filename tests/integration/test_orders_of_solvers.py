@@ -16,6 +16,7 @@ from fairlap.bench_models.initial_value_problems.numpy_model import Implementati
 from fairlap.bench_models.initial_value_problems.problem import Problem
 from fairlap.frameworks.solvers import diffrax as in_diffrax
 from fairlap.frameworks.solvers import scipy as in_scipy
+from fairlap.frameworks.solvers import tensorflow_probability as in_tensorflow
 from fairlap.frameworks.solvers import torchdiffeq as in_torchdiffeq
 from fairlap.frameworks.solvers.solver_library import Inputs
 from scipy.special import ellipj  # type: ignore[import-untyped,unused-ignore]
@@ -131,3 +132,22 @@ def test_of_diffrax(solver: str, order: int, steps: tuple[int, ...]) -> None:
 
     with jax.enable_x64(True):
         assert order_of(solve, steps) == pytest.approx(order, abs=WITHIN)
+
+
+@pytest.mark.slow
+def test_of_tensorflow_probability() -> None:
+    """On y' = 3 y cos t, y = exp(3 sin t): with few steps, since its coefficients are rounded to single precision."""
+    tf = pytest.importorskip("tensorflow", reason="`make test-slow` installs it and runs this")
+    pytest.importorskip("tensorflow_probability", reason="`make test-slow` installs it and runs this")
+    one, any_tolerance = tf.ones((1, 1), tf.float64), tf.constant(ANY, tf.float64)
+    lengths = [BODY.end_time / steps for steps in (40, 60, 80)]
+    errors = []
+    for length in lengths:
+        fixed = {"first_step_size": length, "min_step_size_factor": 1.0, "max_step_size_factor": 1.0}
+        solving = in_tensorflow.solve_with(
+            BODY, lambda _: lambda time, state: 3 * state * tf.cos(time), "DormandPrince", **fixed
+        )
+        found = tf.function(solving, autograph=False)({}, one, one, any_tolerance, any_tolerance)
+        errors.append(abs(found.end.numpy().item() - np.exp(3 * np.sin(BODY.end_time))))
+    assert min(errors) > 1e-5  # above that rounding
+    assert np.polyfit(np.log(lengths), np.log(errors), 1)[0] == pytest.approx(5, abs=WITHIN)

@@ -91,6 +91,43 @@ op_bench.generate_pt_test(configs, Add)
 op_bench.generate_pt_gradient_test(configs, Add)
 """
 
+_MANY = """
+import beside
+import operator_benchmark as op_bench
+import torch
+
+configs = op_bench.config_list(
+    attr_names=["M"],
+    attrs=[[8 * beside.ONE], [1], [18], [28]],
+    tags=["short"],
+    cross_product_configs={{"device": ["cpu"]}},
+)
+
+
+class Many(op_bench.TorchBenchmarkBase):
+    def init(self, M, device):
+        with open({built!r}, "a") as file:
+            file.write(f"{{M}}\\n")
+        if M == 1:
+            raise ValueError("M must be above 1")
+        self.name = "many"
+        self.inputs = {{"one": torch.ones(M, device=device, requires_grad=self.auto_set())}}
+
+    def forward(self, one):
+        return one + one
+
+
+op_bench.generate_pt_test(configs, Many)
+op_bench.generate_pt_gradient_test(configs, Many)
+"""
+
+
+def file_of_operators(file: Path, built: Path) -> None:
+    """Benchmarks elsewhere, of a module beside them. What they build they write into ``built``."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(_MANY.format(built=str(built)), encoding="utf-8")
+    (file.parent / "beside.py").write_text("ONE = 1\n", encoding="utf-8")
+
 
 def operators_folder(place: Path) -> Path:
     """Benchmarks of the project ``hot``, in ``place``/operators/pt/add_test.py."""

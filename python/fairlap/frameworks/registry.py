@@ -33,6 +33,7 @@ _BUILT_IN = {
     "mpi": "fairlap.frameworks.libraries.mpi:Mpi",
     "scipy": "fairlap.frameworks.solvers.scipy:SciPy",
     "diffrax": "fairlap.frameworks.solvers.diffrax:Diffrax",
+    "tensorflow-probability": "fairlap.frameworks.solvers.tensorflow_probability:TensorFlowProbability",
     "torchdiffeq": "fairlap.frameworks.solvers.torchdiffeq:TorchDiffEq",
     "numpy": "fairlap.frameworks.simulators.numpy:NumPy",
     "gymnasium": "fairlap.frameworks.simulators.gymnasium:Gymnasium",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.machine.control_group import group_limits, memory_groups
+from fairlap.machine.control_group import memory_groups, memory_limit_bytes
 from fairlap.machine.hardware.kernel import memory_bytes
 from fairlap.machine.root import THIS_MACHINE, Root
 
@@ -11,7 +11,7 @@ def available_memory_bytes(root: Root = THIS_MACHINE) -> int | None:
     """Of the machine, or of this process's control group where that has less left; None where nothing says."""
     memory = memory_bytes(root)
     left = [memory["MemAvailable"]] if "MemAvailable" in memory else []
-    limit = group_limits(root).memory_bytes
+    limit = memory_limit_bytes(root)
     if limit is not None:
         left += [max(limit - used, 0) for folder in memory_groups(root) if (used := _used(root, folder)) is not None]
     return min(left, default=None)

@@ -42,20 +42,23 @@ class GroupUsage:
 def group_limits(root: Root = THIS_MACHINE) -> GroupLimits:
     """Read the tightest limits on the way up, since a limit holds for every group below the one that has it."""
     cpus: list[float] = []
-    memory: list[int] = []
     cores = ""
     for folder in _folders(root, ""):
         quota, _, period = root.text(f"{folder}/cpu.max").partition(" ")
         cpus += _cores_of(whole_number(quota), whole_number(period))
-        memory += _bytes(root.number(f"{folder}/memory.max"))
         cores = cores or root.text(f"{folder}/cpuset.cpus.effective")
     for folder in _folders(root, "cpu"):
         cpus += _cores_of(root.number(f"{folder}/cpu.cfs_quota_us"), root.number(f"{folder}/cpu.cfs_period_us"))
-    for folder in _folders(root, "memory"):
-        memory += _bytes(root.number(f"{folder}/memory.limit_in_bytes"))
     for folder in _folders(root, "cpuset"):
         cores = cores or root.text(f"{folder}/cpuset.effective_cpus") or root.text(f"{folder}/cpuset.cpus")
-    return GroupLimits(min(cpus, default=None), min(memory, default=None), cores)
+    return GroupLimits(min(cpus, default=None), memory_limit_bytes(root), cores)
+
+
+def memory_limit_bytes(root: Root = THIS_MACHINE) -> int | None:
+    """Of the groups' memory alone, which is read before each process starts."""
+    files = [f"{folder}/memory.max" for folder in _folders(root, "")]
+    files += [f"{folder}/memory.limit_in_bytes" for folder in _folders(root, "memory")]
+    return min((size for file in files for size in _bytes(root.number(file))), default=None)
 
 
 def throttled(root: Root = THIS_MACHINE) -> Throttled | None:

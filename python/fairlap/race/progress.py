@@ -196,19 +196,19 @@ class Live(Messages):
         self._show(completed=completed, left=self._course.left)
 
     def block_over(self, processes: Sequence[ProcessResult]) -> None:
-        width = blinded_half_width(self._plan, processes)
-        if math.isfinite(width):
-            self._show(width=f"intervals ± {quantity_text.share(width)}")
+        self._course.block_over(processes)
+        if self._course.width:
+            self._show(width=self._course.width)
 
     def _show(self, **fields: Any) -> None:
         self._bar.update(self._task, refresh=True, **fields)
 
 
 class Course:
-    """What runs now, and how much time is left: in all, or where it is not known, at most."""
+    """What runs now, how wide the widest interval is, and how much time is left: in all, or else at most."""
 
     def __init__(self, plan: Plan, budget_s: float | None) -> None:
-        self.now, self.left = "", ""
+        self.now, self.left, self.width = "", "", ""
         self._plan = plan
         self._time_left, self._epochs_left = TimeLeft(plan), EpochsLeft(plan)
         self._began_s = time.monotonic()
@@ -236,6 +236,14 @@ class Course:
             self.left = f"{quantity_text.rough_duration(self._time_left.seconds(done))} left"
         else:
             self.left = f"at most {quantity_text.rough_duration(max(self.budget_s - self.elapsed_s(), 0.0))} left"
+
+    def block_over(self, processes: Sequence[ProcessResult]) -> None:
+        """Find the width when every work has another block: of many works it takes as long as several turns."""
+        if len({process.block for process in processes}) % len(self._plan.works):
+            return
+        width = blinded_half_width(self._plan, processes)
+        if math.isfinite(width):
+            self.width = f"intervals ± {quantity_text.share(width)}"
 
 
 def _bar(*, counted: bool) -> Bar:

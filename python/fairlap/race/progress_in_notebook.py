@@ -5,7 +5,6 @@ A kernel has no terminal, and lines that are printed stay in the notebook's file
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from types import TracebackType
@@ -15,7 +14,6 @@ from fairlap import quantity_text
 from fairlap.printable import one_line
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Course, Progress, Silence, process_line
-from fairlap.race.stopping import blinded_half_width
 from fairlap.scenarios.process_result import ProcessResult
 
 
@@ -37,7 +35,7 @@ class OneLine(Silence):
         self._plan = plan
         self._course = Course(plan, budget_s)
         self._of = "" if plan.until_decided else f" of {plan.process_count()}"
-        self._done, self._width = 0, ""
+        self._done = 0
         self._handle: Any = None
 
     def __enter__(self) -> Self:
@@ -70,12 +68,11 @@ class OneLine(Silence):
         self._show_course()
 
     def block_over(self, processes: Sequence[ProcessResult]) -> None:
-        width = blinded_half_width(self._plan, processes)
-        self._width = f"intervals ± {quantity_text.share(width)}" if math.isfinite(width) else ""
+        self._course.block_over(processes)
 
     def _show_course(self) -> None:
         done = f"{self._done}{self._of} processes"
-        self._show(" · ".join(filter(None, (done, self._course.left, self._width, self._course.now))))
+        self._show(" · ".join(filter(None, (done, self._course.left, self._course.width, self._course.now))))
 
     def _show(self, line: str) -> None:
         if self._handle is not None:  # it is None until the race is entered

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import itertools
+import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.programs.command import CommandFailed, CommandRun
 from fairlap.frameworks.suites.child_process import BenchmarkFailed, BenchmarkProcess, Member, Reply
 from fairlap.frameworks.suites.tools import ASV, PYTEST, TORCH
-from fairlap.frameworks.suites.torch_operators import REGISTERS, home_of
+from fairlap.frameworks.suites.torch_operators import IN_A_CHECKOUT, OWN_FILES, REGISTERS, home_for, home_of
 from fairlap.machine.files.folder_hash import code_files, folder_hash
 from fairlap.machine.files.regular_file import content_of
 from fairlap.machine.programs.passed_environment import own_environment
@@ -108,10 +109,12 @@ def _found(path: Path, options: FoundOptions, notify: Callable[[str], None]) -> 
         folder = _benchmark_folder(path)
         files = [each for each in code_files(folder) if each.suffix == ".py"] if folder.is_dir() else [folder]
         contents = [(each, content_of(each)) for each in files]
-        home = home_of(str(folder.absolute()))
-        if home and any(REGISTERS.search(content) for _, content in contents):
-            yield from _of_python(_member_of_torch(folder, home), options, notify)
+        of_torch = {each for each, content in contents if REGISTERS.search(content)}
+        for member in _members_of_torch(folder, of_torch, options):
+            yield from _of_python(member, options, notify)
+        if of_torch and home_of(str(folder.absolute())):
             return
+        contents = [(each, content) for each, content in contents if each not in of_torch]
         if any(_OF_ASV.search(content) for each, content in contents if not _is_test(each)):
             yield from _of_python(_member_of_asv(folder), options, notify)
         if any(_OF_PYTEST.search(content) for _, content in contents):
@@ -142,10 +145,30 @@ def _member_of_asv(path: Path) -> Member:
     return Member(ASV, str(path.parent), module=f"{path.parent.name}.{path.stem}")
 
 
-def _member_of_torch(path: Path, home: str) -> Member:
-    """Of one file or folder below the home of these benchmarks, its modules alone."""
-    within = path.absolute().with_suffix("").relative_to(home)
-    return Member(TORCH, home, module=".".join(within.parts))
+def _members_of_torch(path: Path, files: Collection[Path], options: FoundOptions) -> list[Member]:
+    """Of one file or folder below their home, its modules alone; of one around homes, each; of files elsewhere, all."""
+    path = path.absolute()
+    homes = {file: home_of(str(file.absolute())) for file in sorted(files)}
+    if within := home_of(str(path)):
+        parts = path.with_suffix("").relative_to(within).parts
+        return [Member(TORCH, within, module=".".join(parts))] if files else []
+    found = [Member(TORCH, home) for home in dict.fromkeys(filter(None, homes.values()))]
+    if elsewhere := [file for file, home in homes.items() if not home]:
+        module = "" if path.is_dir() else path.stem
+        found.append(Member(TORCH, str(path), module=module, root=_home_for(elsewhere[0], options)))
+    return found
+
+
+def _home_for(file: Path, options: FoundOptions) -> str:
+    side = [str(options.side / IN_A_CHECKOUT)] if options.side else []
+    found = home_for(str(file.absolute()), (*side, *os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    if not found:
+        raise InvalidRequest(
+            f"{file} has PyTorch's operator benchmarks, but no folder has {' and '.join(OWN_FILES)}, which they need: "
+            f"looked in its own and those above, there in {IN_A_CHECKOUT}, and in PYTHONPATH",
+            code=E_SUITE,
+        )
+    return found
 
 
 def _of_python(member: Member, options: FoundOptions, notify: Callable[[str], None]) -> Iterator[FoundRace]:

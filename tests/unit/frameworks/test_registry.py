@@ -34,7 +34,7 @@ NAMES = [
         "python",
     ),
     *("tensorflow", "tensorrt", "tinygrad", "torch"),
-    *("diffrax", "scipy", "torchdiffeq"),
+    *("diffrax", "scipy", "tensorflow-probability", "torchdiffeq"),
     *("gymnasium", "gymnax", "numpy"),
 ]
 HEAVY = {
@@ -52,7 +52,7 @@ HEAVY = {
         "openvino_genai",
     ),
     *("paddle", "mpi4py", "tensorflow", "tensorrt", "tinygrad", "torch"),
-    *("diffrax", "torchdiffeq"),
+    *("diffrax", "tensorflow_probability", "torchdiffeq"),
     *("gymnasium", "gymnax"),
 }
 

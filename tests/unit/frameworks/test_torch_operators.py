@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from benchmark_suites import project
+from fairlap.errors import InvalidRequest
 from fairlap.frameworks.suites.child_process import BenchmarkFailed, BenchmarkProcess, Member, Reply
 from fairlap.frameworks.suites.tools import TORCH
 from fairlap.frameworks.suites.torch_operators import home_of
 from fairlap.suite.found_suites import FoundOptions, open_suite
 from machine_marks import needs_package
-from operator_benchmarks import operators_folder
+from operator_benchmarks import file_of_operators, operators_folder
 
 pytestmark = needs_package("torch")
 WITHIN_S = 120.0
@@ -89,3 +90,92 @@ def test_a_file_or_folder_below_their_home_is_a_suite(place: Path, monkeypatch: 
 def test_other_folders_are_not_their_home(place: Path) -> None:
     assert home_of(str(place / "operators" / "pt" / "add_test.py")) == str(place / "operators")
     assert home_of(str(place)) == ""
+
+
+def elsewhere(tmp_path: Path) -> tuple[Path, Path]:
+    """Write a checkout of PyTorch's benchmarks, and a file of operators outside of it."""
+    checkout = tmp_path / "checkout"
+    operators_folder(checkout / "benchmarks")
+    (checkout / "benchmarks" / "operators").rename(checkout / "benchmarks" / "operator_benchmark")
+    file_of_operators(tmp_path / "own" / "many_ops.py", tmp_path / "built")
+    return checkout, tmp_path / "own" / "many_ops.py"
+
+
+@pytest.mark.parametrize("name", ["many_ops.many_M8_cpu", "many_ops.many_M8_cpu_bwdall"])
+def test_a_process_builds_its_own_configuration_alone(tmp_path: Path, name: str) -> None:
+    checkout, file = elsewhere(tmp_path)
+    member = Member(TORCH, str(file), name, "many_ops", str(checkout / "benchmarks" / "operator_benchmark"))
+    with BenchmarkProcess("run", member, "") as process:
+        assert process.reply(WITHIN_S).kind == "time"
+    assert (tmp_path / "built").read_text().split() == ["8"]
+
+
+def test_one_that_cannot_be_built_says_why(tmp_path: Path) -> None:
+    checkout, file = elsewhere(tmp_path)
+    home = str(checkout / "benchmarks" / "operator_benchmark")
+    member = Member(TORCH, str(file), "many_ops.many_M1_cpu", "many_ops", home)
+    with BenchmarkProcess("run", member, "") as process, pytest.raises(BenchmarkFailed, match="ValueError"):
+        process.reply(WITHIN_S)
+
+
+@pytest.mark.parametrize("found_by", ["the side", "PYTHONPATH", "a checkout around it"])
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_files_elsewhere_find_pytorchs_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_by: str, is_folder: bool
+) -> None:
+    checkout, file = elsewhere(tmp_path)
+    home, options = checkout / "benchmarks" / "operator_benchmark", FoundOptions()
+    if found_by == "PYTHONPATH":
+        monkeypatch.setenv("PYTHONPATH", str(home))
+    elif found_by == "the side":
+        options = FoundOptions(side=checkout)
+    else:
+        (tmp_path / "own").rename(checkout / "own")
+        file = checkout / "own" / file.name
+    asked_of: list[Any] = []
+
+    def listed(member: Member, *_: Any) -> Reply:
+        asked_of.append(member)
+        return Reply()
+
+    monkeypatch.setattr("fairlap.suite.found_suites._listed", listed)
+    with pytest.raises(InvalidRequest):
+        open_suite(file.parent if is_folder else file, options, lambda _: None)
+    suite, module = (str(file.parent), "") if is_folder else (str(file), "many_ops")
+    assert asked_of == [Member(TORCH, suite, module=module, root=str(home))]
+
+
+def test_a_folder_of_files_elsewhere_is_listed_and_keeps_its_home(tmp_path: Path) -> None:
+    checkout, file = elsewhere(tmp_path)
+    home = str(checkout / "benchmarks" / "operator_benchmark")
+    with BenchmarkProcess("list", Member(TORCH, str(file.parent), root=home), "") as process:
+        found = process.reply(WITHIN_S)
+    sizes = [f"many_ops.many_M{size}_cpu{of_pass}" for of_pass in ("", "_bwdall") for size in (8, 18, 28)]
+    assert [each.name for each in found.found] == sizes
+    assert {each.module for each in found.found} == {"many_ops"}
+    assert found.root == home
+
+
+def test_a_folder_around_their_home_is_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout, _ = elsewhere(tmp_path)
+    asked_of: list[Any] = []
+
+    def listed(member: Member, *_: Any) -> Reply:
+        asked_of.append(member)
+        return Reply()
+
+    monkeypatch.setattr("fairlap.suite.found_suites._listed", listed)
+    with pytest.raises(InvalidRequest):
+        open_suite(checkout, FoundOptions(), lambda _: None)
+    assert asked_of == [Member(TORCH, str(checkout / "benchmarks" / "operator_benchmark"))]
+
+
+def test_files_elsewhere_without_pytorchs_folder_say_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    _, file = elsewhere(tmp_path)
+    with pytest.raises(InvalidRequest) as refused:
+        open_suite(file, FoundOptions(), lambda _: None)
+    assert refused.value.code == "E_SUITE"
+    assert "benchmark_core.py" in str(refused.value)

@@ -105,6 +105,24 @@ def test_in_a_terminal_each_epoch_has_its_score_and_the_time_left_within_the_bud
     assert capsys.readouterr().err == ""
 
 
+def test_in_a_terminal_the_width_is_found_when_every_work_has_another_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not after each block of one of many works, which would take as long as some of their calls."""
+    asked: list[int] = []
+
+    def counted(_plan: Plan, processes: list[ProcessResult]) -> float:
+        asked.append(len(processes))
+        return 0.01
+
+    monkeypatch.setattr("fairlap.race.progress.blinded_half_width", counted)
+    works = tuple(Work("mlp", batch) for batch in (1, 2, 4))
+    shown = Live(replace(plan(), works=works), budget_s=None)
+    every = [process(block, name) for block in range(9) for name in ("a", "b")]
+    for ended in range(2, len(every) + 1, 2):
+        shown.block_over(every[:ended])
+    assert asked == [6, 12, 18]
+    assert "intervals" in str(shown._bar.tasks[0].fields["width"])
+
+
 def test_outside_a_terminal_a_long_wait_has_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     with Lines(plan(), every_s=0.05) as shown:
         shown.ended(1, process(0, "a", took_s=3.0))

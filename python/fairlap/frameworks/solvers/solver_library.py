@@ -79,10 +79,10 @@ class SolverLibrary(Framework):
         return wanted.variant or cls.recommended[problem.stiff]
 
 
-def gradient_asked(mode: Mode, wanted: Settings) -> str:
+def gradient_asked(mode: Mode, wanted: Settings, usual: str = DIRECT) -> str:
     """Return how the gradient is taken; empty where there is none."""
     if mode == SOLVE_GRAD:
-        return wanted.options.get(GRADIENT, DIRECT)
+        return wanted.options.get(GRADIENT, usual)
     if GRADIENT in wanted.options:
         raise Unsupported(f"{GRADIENT}={wanted.options[GRADIENT]} is for --mode {SOLVE_GRAD}")
     return ""

@@ -18,7 +18,7 @@ from typing import Any
 from fairlap.frameworks.suites.imports_of_side import SideFirst, imports_from
 from fairlap.frameworks.suites.process_memory import peak_bytes
 from fairlap.frameworks.suites.tools import ASV, PYTEST, TORCH
-from fairlap.frameworks.suites.torch_operators import own_modules
+from fairlap.frameworks.suites.torch_operators import folder_of, own_modules
 
 _CACHE = "cache.pickle"  # in the current folder, which is a temporary one, as asv has it
 _OURS = {"fairlap": ""}
@@ -36,11 +36,15 @@ class Child:
         self._own = {**self._own_modules(folder), **_OURS}
         self._side_first = SideFirst(self._side, self._own)
         self._side_first.install()
+        if self._tool == TORCH:
+            sys.path.append(folder_of(self._suite))  # files elsewhere may import what is beside them
 
     def _own_modules(self, folder: str) -> dict[str, str]:
         if self._tool == ASV:
             return {self._root: folder}
-        return own_modules(self._suite) if self._tool == TORCH else {"conftest": "", **_package_of(self._suite)}
+        if self._tool == TORCH:
+            return own_modules(self._suite, self._options["root"] or self._suite, self._options["module"])
+        return {"conftest": "", **_package_of(self._suite)}
 
     def reply(self, **fields: Any) -> None:
         assert self._replies is not None
@@ -137,21 +141,20 @@ class Child:
         from fairlap.frameworks.suites.torch_operators import operators_in
 
         found, broken = [], []
-        for each in operators_in(self._suite, self._options["module"]):
+        for each in operators_in(folder_of(self._suite), self._options["module"]):
             if isinstance(each, tuple):
                 broken.append({"name": each[0], "why": described(each[1])})
             else:
                 tags = [each.tag] if each.tag else []
                 found.append({"name": each.name, "kind": "time", "module": each.module, "tags": tags})
-        self.reply(found=found, broken=broken)
+        self.reply(found=found, broken=broken, root=self._options["root"])
 
     def _run_torch(self, mode: str) -> None:
-        from fairlap.frameworks.suites.torch_operators import operators_in
+        from fairlap.frameworks.suites.torch_operators import operator_named
 
-        every = operators_in(self._suite, self._options["module"])
-        operator = next((each for each in every if not isinstance(each, tuple) and each.name == self._name), None)
+        operator = operator_named(self._options["module"], self._name)
         if operator is None:
-            raise LookupError("this version of the suite does not have it, or cannot build it")
+            raise LookupError("this version of the suite does not have it")
         samples = operator.samples()
         samples.warm_up(samples.before())
         self.reply(ok=True, kind="time", unit="seconds", timeout_s=None, from_side=self._from_side())

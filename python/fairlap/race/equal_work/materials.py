@@ -161,9 +161,11 @@ class Materials:
             how = f"{how} {self.start_file.stem}"
         code = hash_of_model_code(self.package) if self.work.source is None else hash_of_learning_code()
         file = self.folder / f"{what}-{how}-{code[:16]}.safetensors"
-        if not safetensors.is_whole(file):
+        try:
+            return safetensors.read(file)
+        except safetensors.BadFile:  # there is none, or not all of it
             arrays = compute()
-            safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in arrays.items()})
+        safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in arrays.items()})
         return safetensors.read(file)
 
     @property

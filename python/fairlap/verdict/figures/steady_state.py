@@ -109,12 +109,21 @@ def _without_single_outliers(logs: Floats) -> Floats:
     window = min(_OUTLIER_WINDOW, logs.size)
     starts = np.clip(np.arange(logs.size) - window // 2, 0, logs.size - window)
     around = np.lib.stride_tricks.sliding_window_view(logs, window)[starts]
-    low, middle, high = np.quantile(around, [0.25, 0.5, 0.75], axis=1)
+    low, middle, high = _quartiles(around)
     far = np.abs(logs - middle) > 5.7 * (high - low)
     windows_of = np.lib.stride_tricks.sliding_window_view
     four_in_a_row = windows_of(np.pad(far, 3), 4).all(axis=-1)
     in_a_run = windows_of(four_in_a_row, 4).any(axis=-1)
     return np.where(far & ~in_a_run, middle, logs)
+
+
+def _quartiles(rows: Floats) -> Floats:
+    """Those of numpy.quantile. Of a whole window they are elements of it, which sorting finds ten times as fast."""
+    steps, between = divmod(rows.shape[1] - 1, 4)
+    if between:
+        return np.quantile(rows, [0.25, 0.5, 0.75], axis=1)
+    quartiles: Floats = np.sort(rows, axis=1)[:, [steps, 2 * steps, 3 * steps]].T
+    return quartiles
 
 
 def _cheapest_cuts(points: Floats) -> list[int]:

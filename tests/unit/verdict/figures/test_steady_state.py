@@ -17,7 +17,7 @@ from fairlap.verdict import (
     steady_state,
     throughput,
 )
-from fairlap.verdict.figures.steady_state import _cheapest_cuts, change_points
+from fairlap.verdict.figures.steady_state import _cheapest_cuts, _quartiles, change_points
 from fairlap.verdict.warnings import FewSamplesBeyond, NoSteadyState, TooShortToClassify
 
 
@@ -224,3 +224,11 @@ def _partitions(size: int) -> Iterator[list[int]]:
 def _cost(points: np.ndarray, cuts: list[int]) -> float:
     segments = [points[start:end] for start, end in pairwise((0, *cuts, points.size))]
     return sum(each.size * float(np.log(each.var() + 1e-6)) + 15 * float(np.log(points.size)) for each in segments)
+
+
+@pytest.mark.parametrize("width", [10, 21, 24, 25, 29])
+def test_quartiles_are_those_of_numpy_to_the_last_bit(width: int) -> None:
+    """Also among samples that repeat."""
+    drawn = np.random.default_rng(width)
+    for rows in (drawn.normal(size=(200, width)), drawn.integers(0, 4, (200, width)).astype(np.float64)):
+        assert np.array_equal(_quartiles(rows), np.quantile(rows, [0.25, 0.5, 0.75], axis=1))
