@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median_low
 
 from fairlap.errors import NotAvailable, reason_of
+from fairlap.machine.programs.orphans import in_own_session
 from fairlap.request.fields.server_address import ServerAddress
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.contestant import Contestant
@@ -29,8 +30,8 @@ def known_server(*, by_grpc: bool = False) -> Iterator[int]:
     """Run one in a process of its own, and return its port."""
     command = _BY_GRPC if by_grpc else _BY_HTTP
     try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        process = in_own_session(  # or it is taken for an orphan when a server that fairlap started has ended
+            list(command), guarded=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
     except OSError as error:
         raise NotAvailable(f"the server that shows what the client adds cannot run: {reason_of(error)}") from None
