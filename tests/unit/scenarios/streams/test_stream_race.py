@@ -125,7 +125,7 @@ def test_a_restart_in_the_middle_of_a_load_is_counted_and_named(kind: Any, promp
 
     server, second = kind(port=port, first_ms=1.0), kind(port=port, first_ms=1.0)
     with pytest.MonkeyPatch.context() as patch, server:
-        patch.setattr("fairlap.scenarios.streams.contestant.serve", noted)
+        patch.setattr("fairlap.scenarios.streams.several_clients.load_share.serve", noted)
         restarting = threading.Thread(target=restart, args=(server,))
         restarting.start()
         found = raced_by_name(prompts, server.at(":timeout=2s"), rate=40.0, trial=1.5, workers=4)
