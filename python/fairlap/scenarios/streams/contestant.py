@@ -170,7 +170,9 @@ class Contestant:
         """As long as if the server answered one after another."""
         thinking_s = [sum(each.thinks_ns) / 1e9 for each in sessions]
         requests = sum(len(each.tokens) for each in sessions)
-        return max(max(thinking_s), sum(thinking_s) / at_once) + requests * self.found.alone_s
+        reading_s = [each.manner.reading_s(self.found.bytes_per_token * sum(each.tokens)) for each in sessions]
+        thinks_s, reads_s = (max(max(each), sum(each) / at_once) for each in (thinking_s, reading_s))
+        return thinks_s + reads_s + requests * self.found.alone_s
 
     def _connected(self, asked: StreamsAsked, connections: int) -> list[Client]:
         return connected(self._clients, connections, self.server, asked.certificates, asked.most_tokens)

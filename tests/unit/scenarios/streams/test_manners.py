@@ -57,6 +57,17 @@ def test_one_that_reads_slowly_takes_as_long_as_its_bytes_do() -> None:
     assert slow.events[-1][0] - slow.events[0][0] > 0.5e9 * TOKENS * 500 / 40_000  # while it reads, not at the end
 
 
+def test_the_time_in_which_a_slow_client_reads_is_not_the_servers() -> None:
+    """The server has a second for an answer, and the client takes more than two to read it."""
+    with StreamingServer(padding=500) as server:
+        named = stream_server(contestant_named(server.at(":timeout=1s")), chat=False, remote=False)
+        client = client_for(named, Certificates().context(), TOKENS)
+        slow = client.ask(named.body(Prompt(prompt="a"), TOKENS, "forced"), Manner(bytes_per_s=4_000.0))
+        client.close()
+    assert (slow.ended_ns - slow.began_ns) / 1e9 > 2.0
+    assert answer_in(slow, named).failure is None
+
+
 def of_fake_times(rest_share: float) -> float | None:
     """Ask a server whose answers take 100 ms, 10 of which to the first token, and that works on for this share."""
     free_s, now_s = 0.0, 0.0
