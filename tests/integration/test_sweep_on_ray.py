@@ -9,10 +9,8 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +21,8 @@ from fairlap.machine.programs.processes import process_ids, process_stat
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import load_sweep
 from machine_marks import needs_package
+from processes_seen import content, wait_until_empty
+from ray_nodes import MARK, RayNodes, children_of, ray_nodes
 
 pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(600), needs_package("ray")]
 
@@ -35,85 +35,12 @@ threads = 1
 seconds = 0.2
 seed = 1
 """
-MARK = "FAIRLAP_TEST_MARK"
-
-
-class RayNodes:
-    """Nodes of one cluster on this machine, each of whose processes carries a mark of the node."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.address, self.client_port = "", free_port()
-        self._nodes: list[str] = []
-        self._orphans: list[int] = []
-
-    def start(self, name: str, *, head: bool = False) -> None:
-        self._nodes.append(name)
-        where = ["--head", "--port=0", f"--temp-dir={self._folder}", "--num-cpus=0"]
-        if not head:
-            where = [f"--address={self.address}", "--num-cpus=1"]
-        else:
-            where += ["--include-dashboard=false", f"--ray-client-server-port={self.client_port}"]
-        done = subprocess.run(
-            [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"],
-            env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        if head:
-            [self.address] = re.findall(r"ray start --address='(\S+)'", done.stdout)
-
-    def processes(self, name: str) -> list[int]:
-        return [pid for pid in process_ids() if f"{MARK}={name}\0".encode() in content(pid, "environ")]
-
-    def kill(self, name: str) -> None:
-        """Kill the node itself; its processes notice."""
-        [raylet] = [pid for pid in self.processes(name) if b"raylet/raylet" in content(pid, "cmdline").split(b"\0")[0]]
-        self._orphans += children_of(raylet)
-        os.kill(raylet, signal.SIGKILL)
-
-    def stop(self) -> None:
-        """Ray's agents end a minute after their node, and hide their environment behind a title."""
-        for name in self._nodes:
-            for pid in self.processes(name):
-                self._orphans += children_of(pid)
-                kill(pid)
-        for pid in self._orphans:
-            if content(pid, "cmdline").startswith(b"ray::"):
-                kill(pid)
-
-
-def children_of(parent: int) -> list[int]:
-    stats = {pid: process_stat(pid) for pid in process_ids()}
-    return [pid for pid, stat in stats.items() if stat is not None and stat.parent == parent]
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 @pytest.fixture
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
-    with tempfile.TemporaryDirectory(prefix="fl-", ignore_cleanup_errors=True) as folder:  # short paths of sockets
-        nodes = RayNodes(Path(folder))
-        try:
-            nodes.start("head", head=True)
-            nodes.start("first")
-            nodes.start("second")
-            yield nodes
-        finally:
-            nodes.stop()
+def cluster() -> Iterator[RayNodes]:
+    with ray_nodes() as nodes:
+        yield nodes
 
 
 @pytest.fixture(params=["file", "server"])
@@ -296,17 +223,3 @@ def the_busy_node(cluster: RayNodes, within_s: float = 60.0) -> str:
                 return name
         time.sleep(0.05)
     raise AssertionError("no node runs a block")
-
-
-def content(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""
-
-
-def wait_until_empty(found: object, within_s: float = 40.0) -> None:
-    deadline_s = time.monotonic() + within_s
-    while left := found():  # type: ignore[operator]
-        assert time.monotonic() < deadline_s, [content(pid, "cmdline") for pid in left]
-        time.sleep(0.2)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from fairlap import __version__
+from fairlap.launch.cluster.cluster import Ended, Node
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.store.tables import stored_process
 from fairlap.sweep.block import BlockReport, BlockTask
-from fairlap.sweep.cluster import Ended, Node
 from fairlap.sweep.machine_here import Machine
 from runs_for_rows import MACHINE, a_process
 from runs_in_store import samples_of

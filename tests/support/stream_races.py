@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pytest
+from fairlap.race.processes.recorded_turns import timing_of
 from fairlap.race.progress import Silence
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
@@ -63,6 +66,13 @@ def shown_by(found: Results, server: Addressed) -> list[StreamsFound]:
 
 def counts_of(found: Results, server: Addressed) -> Counts:
     return sum((each.figures.counts for each in shown_by(found, server) if each.figures), Counts())
+
+
+def exact_quantile_ns(times_ns: Sequence[float], quantile: float) -> float:
+    """Of a list of all times, as any process's is computed."""
+    values = np.array(times_ns, np.float64)
+    timing = timing_of(values, in_rounds=True, calls_per_sample=1, method="", resolution_ns=0.0, whose="")
+    return {0.5: timing.p50_ns, 0.9: timing.p90_ns, 0.99: timing.p99_ns}[quantile]
 
 
 def codes(row: Row) -> set[str]:

@@ -43,6 +43,7 @@ SLOW = {  # their examples race frameworks
 EXTRAS = {  # what the examples of a page need
     "docs/how-to/load-a-language-model-server.md": "httpx",
     "docs/how-to/stress-a-server.md": "httpx",
+    "docs/how-to/load-from-several-clients.md": "httpx",
 }
 
 

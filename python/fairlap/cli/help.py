@@ -20,7 +20,7 @@ RACE_SECTIONS: Mapping[str, str] = {
     "Differential equations, with --mode solve": "error tolerances",
     "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial users think scenario logs",
     "Load of servers that stream": "tokens rate arrivals concurrency per-token shared-prefix overload slow-clients "
-    "abort ca insecure",
+    "abort clients ca insecure",
     "Under which conditions": "threads conditions seconds cache regime lock-clocks seed data-seed memory-limit "
     "sandbox remote pass-env",
     "How long": "runs budget blocks fresh target only-winner max-slowdown best-budget wait",

@@ -17,13 +17,13 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.interrupts import signals_wait
+from fairlap.launch.cluster.cluster import Cluster, Ended, Node
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import on_cores
 from fairlap.store.errors import StoreError
 from fairlap.store.store import Store
 from fairlap.store.sweeps import NewRun, RunOfSweep, Spread, Sweep, begin_sweep, end_run_of_sweep, store_block
 from fairlap.sweep.block import BlockReport, BlockTask
-from fairlap.sweep.cluster import Cluster, Ended, Node
 from fairlap.sweep.machine_here import Machine
 from fairlap.sweep.machines import Machines
 from fairlap.sweep.requests import CODE

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from fairlap.sweep.cluster import Cluster, Ended, Node
+from fairlap.launch.cluster.cluster import Cluster, Ended, Node
 from fairlap.sweep.machine_here import Machine, why_not_usable
 
 ANSWER_WITHIN_S = 60.0

@@ -100,8 +100,8 @@ def test_the_environment_of_a_block_is_that_of_the_node_without_secrets_and_what
         [
             sys.executable,
             "-c",
-            "import os, sys; os.environ['OMP_NUM_THREADS'] = '1'; from fairlap.sweep import node;"
-            " print(sorted(node._environment()))",
+            "import os, sys; os.environ['OMP_NUM_THREADS'] = '1'; from fairlap.launch.cluster import node_process;"
+            " print(sorted(node_process.environment_of_node()))",
         ],
         env={**os.environ},
         capture_output=True,

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from command_line import refusal
 from fairlap.errors import InvalidRequest
+from fairlap.launch.cluster.cluster import Node
 from fairlap.race.planning.plan import Plan
 from fairlap.store.errors import StoreError
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import Spread, Sweep, load_sweep, store_block
 from fairlap.sweep import driver as driver_module
 from fairlap.sweep.block import BlockReport, BlockTask
-from fairlap.sweep.cluster import Node
 from fairlap.sweep.driver import Driver, begin
 from fairlap.sweep.machine_here import Machine
 from fairlap.sweep.machines import Machines

@@ -96,12 +96,12 @@ def command(
     if resume is not None and (machines or dry_run):
         raise InvalidRequest("a resumed sweep has its plans and machines; leave other options out", code="E_SWEEP")
     writable(output, only=(".json",))
+    from fairlap.launch.cluster.ray_cluster import address_of
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.race.planning.plan_reach import allow
     from fairlap.store.store import open_store
     from fairlap.store.sweeps import load_sweep
     from fairlap.sweep.driver import begin
-    from fairlap.sweep.ray_cluster import address_of
     from fairlap.sweep.requests import plans_of
 
     address_of(cluster)  # also where it is not asked
@@ -153,9 +153,10 @@ def _run(
     as_json: bool,
 ) -> int:
     """Run the sweep and return the exit status."""
+    from fairlap.launch.cluster.ray_cluster import NodeFunctions, cluster_named
+    from fairlap.sweep import node
     from fairlap.sweep.driver import Driver
     from fairlap.sweep.machines import Machines
-    from fairlap.sweep.ray_cluster import cluster_named
     from fairlap.sweep.summary import document_of, incomplete, text_of_sweep
 
     driver: Driver | None = None
@@ -167,7 +168,7 @@ def _run(
             _print_block(run, block, report, driver.counted)
 
     try:
-        with closing(cluster_named(cluster_name)) as cluster:
+        with closing(cluster_named(cluster_name, NodeFunctions(node.describe, node.run))) as cluster:
             found = Machines(cluster, print_note)
             found.wait_for_all()
             sweep = sweep_on(found)

@@ -37,6 +37,11 @@ _OF_STREAMS = (
         "--slow-clients", metavar="SHARE", help="Let SHARE of clients read slowly: 10%, or 10%:500 bytes per second."
     ),
     click.option("--abort", metavar="SHARE", help="Let SHARE of clients hang up before their answer has ended: 5%."),
+    click.option(
+        "--clients",
+        metavar="N|CLUSTER",
+        help="Share the load among N processes, or machines of a Ray cluster: auto.",
+    ),
     click.option("--ca", metavar="FILE", help="PROMPTS.jsonl: trust servers with certificates of FILE alone."),
     click.option("--insecure", is_flag=True, default=None, help="PROMPTS.jsonl: verify no certificates."),
 )

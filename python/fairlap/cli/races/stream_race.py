@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".jsonl", ".csv")
 OF_STREAMS = (
     *("tokens", "rate", "arrivals", "concurrency", "per_token", "shared_prefix"),
-    *("overload", "slow_clients", "abort", "ca", "insecure"),
+    *("overload", "slow_clients", "abort", "clients", "ca", "insecure"),
 )
 OF_THE_LOAD = (*OF_STREAMS, "think", "users", "first_token", "workers", "trial")
 _OF_THE_PLAN = ("blocks", "budget", "seed", "only_winner")
@@ -89,6 +89,7 @@ def streams_given(
 ) -> StreamsAsked:
     """Check the options of a command that say what servers are asked."""
     from fairlap.scenarios.streams.asked import streams_asked
+    from fairlap.scenarios.streams.several_clients.client_names import clients_named
     from fairlap.scenarios.streams.workload.arrivals import arrivals_named
     from fairlap.scenarios.streams.workload.lengths import lengths_named
     from fairlap.scenarios.streams.workload.manners import abort_named, slow_clients_named
@@ -102,6 +103,7 @@ def streams_given(
     chosen = {name: given[name] for name in (*OF_THE_LOAD, "remote") if given.get(name) is not None}
     readers = {"tokens": lengths_named, "arrivals": arrivals_named, "shared_prefix": shared_prefix_named}
     readers |= {"overload": overload_named, "slow_clients": slow_clients_named, "abort": abort_named}
+    readers |= {"clients": clients_named}
     chosen |= {name: read(chosen[name]) for name, read in readers.items() if name in chosen}
     return streams_asked(Path(models[0]), contestants, **chosen)
 

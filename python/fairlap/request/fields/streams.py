@@ -9,6 +9,10 @@ from fairlap.request.fields.load import duration_text
 from fairlap.request.fields.traffic import Traffic
 
 
+def clients_text(clients: str) -> str:
+    return quantity_text.count(int(clients), "client") if clients.isdecimal() else f"clients on {clients}"
+
+
 class Bounds(msgspec.Struct, frozen=True):
     """On ninety-nine of a hundred requests. None where there is none."""
 
@@ -83,12 +87,13 @@ class StreamLoad(msgspec.Struct, frozen=True):
     traffic: Traffic | None = None  # that is to be served, of a search
     overload: Overload | None = None  # in the middle of each turn
     manners: Manners = Manners()
+    clients: str = ""  # that share the load: a number of processes, or a cluster; empty for this process alone
 
     @property
     def identity(self) -> StreamLoad:
         """What is asked for, wherever its files are; without how long, unless that is how much of a trace."""
         trial_s = self.trial_s if self.replays else None
-        return msgspec.structs.replace(self, prompts="", ca="", trial_s=trial_s, traffic=None)
+        return msgspec.structs.replace(self, prompts="", ca="", trial_s=trial_s, traffic=None, clients="")
 
     @property
     def replays(self) -> bool:
@@ -102,7 +107,8 @@ class StreamLoad(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         most = [] if self.connections is None else [f"up to {quantity_text.count(self.connections, 'connection')}"]
-        return ", ".join([self._lengths, *self._how, *self._beyond, *self._prefix, *self.bounds.texts, *most])
+        shared = [clients_text(self.clients)] if self.clients else []
+        return ", ".join([self._lengths, *self._how, *self._beyond, *self._prefix, *self.bounds.texts, *most, *shared])
 
     @property
     def _lengths(self) -> str:

@@ -32,6 +32,18 @@ class LatencyAtRate(msgspec.Struct, frozen=True):
     first_token_p99_ns: float | None = None
 
 
+class LoadClient(msgspec.Struct, frozen=True):
+    """One of several that shared the load of a server; times are medians over blocks."""
+
+    name: str  # its host, with a number where there are several
+    requests: int  # of all blocks
+    core_share: float  # of a core that it used
+    adds_to_first_token_ns: float | None  # itself, by its own null server; None where that is not known
+    adds_to_answer_ns: float | None
+    clock_offset_ns: float  # its clock less that of the process that raced, in the last block
+    clock_uncertainty_ns: float  # the largest
+
+
 class CallAtSize(msgspec.Struct, frozen=True):
     """The medians over processes at one size of a mix."""
 
@@ -156,6 +168,11 @@ class Scenarios(Answers, frozen=True, kw_only=True):
     ]
     latency_by_rate: Annotated[
         list[LatencyAtRate], _load("Latency by rate, from trials of a fixed length; at rate 0 lone requests.")
+    ]
+
+    load_clients: Annotated[
+        list[LoadClient],
+        _load("The clients that shared the load of a server, where there were several: what each adds, and its clock."),
     ]
 
     mix: Annotated[str, _mix("The sizes that change from call to call; empty where calls have one.")]

@@ -19,6 +19,7 @@ from fairlap.request.units import require_within_a_day
 from fairlap.scenarios.streams.clients.client import Certificates
 from fairlap.scenarios.streams.prompts import E_PROMPTS, Prompt, read_prompts
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
+from fairlap.scenarios.streams.several_clients.client_names import E_CLIENTS, MOST_CLIENTS
 from fairlap.scenarios.streams.workload.arrivals import Arrivals, arrivals_named
 from fairlap.scenarios.streams.workload.lengths import Lengths, lengths_named
 from fairlap.scenarios.streams.workload.sessions import Source
@@ -70,6 +71,7 @@ def streams_asked(
     overload: Overload | None = None,
     slow_clients: tuple[float, float] | None = None,
     abort: float | None = None,
+    clients: str = "",
     ca: str = "",
     insecure: bool = False,
     workers: int | None = None,
@@ -78,7 +80,7 @@ def streams_asked(
 ) -> StreamsAsked:
     """Check everything that can be checked before a packet leaves."""
     lengths = lengths_named(str(tokens)) if isinstance(tokens, int) else tokens
-    _require_load(rate, concurrency, workers)
+    _require_load(rate, concurrency, workers, clients)
     require_within_a_day("--trial", trial)
     require_within_a_day("--think", think)
     traffic = None if users is None else traffic_of(users, think)
@@ -107,12 +109,14 @@ def streams_asked(
         traffic=traffic,
         overload=overload,
         manners=Manners(*(slow_clients or (0.0, 0.0)), abort_share=abort or 0.0),
+        clients=clients,
     )
     asked = asked_of(load, source, contestants, remote=remote)
     _require_arrivals(asked, given=arrivals is not None)
     _require_overload(asked)
     _require_manners(asked)
     _require_bounds(asked)
+    _require_clients(asked)
     asked.certificates.context()
     return asked
 
@@ -157,7 +161,8 @@ def _plain(seconds: float | None) -> float | None:
     return None if seconds is None else float(seconds)
 
 
-def _require_load(rate: float | None, concurrency: int | None, workers: int | None) -> None:
+def _require_load(rate: float | None, concurrency: int | None, workers: int | None, clients: str) -> None:
+    most_users = MOST_WORKERS * (int(clients) if clients.isdecimal() else MOST_CLIENTS if clients else 1)
     if rate is not None and concurrency is not None:
         raise InvalidRequest(
             "give either --rate or --concurrency: a request is due at random, or by a user", code=E_LOAD
@@ -166,8 +171,8 @@ def _require_load(rate: float | None, concurrency: int | None, workers: int | No
         raise InvalidRequest(
             f"--rate must be above 0 and at most {_MOST_RATE:,.0f} per second (got {rate:g})", code=E_LOAD
         )
-    if concurrency is not None and not 1 <= concurrency <= MOST_WORKERS:
-        raise InvalidRequest(f"--concurrency must be between 1 and {MOST_WORKERS} (got {concurrency})", code=E_LOAD)
+    if concurrency is not None and not 1 <= concurrency <= most_users:
+        raise InvalidRequest(f"--concurrency must be between 1 and {most_users} (got {concurrency})", code=E_LOAD)
     if concurrency is not None and workers is not None:
         raise InvalidRequest("each of the --concurrency users has a connection; leave --workers out", code=E_LOAD)
 
@@ -221,6 +226,11 @@ def _require_manners(asked: StreamsAsked) -> None:
         raise InvalidRequest(
             "--slow-clients needs servers by HTTP: gRPC reads ahead, and a function has no connection", code=E_LOAD
         )
+
+
+def _require_clients(asked: StreamsAsked) -> None:
+    if asked.load.clients and any(each.function is not None for each in asked.servers):
+        raise InvalidRequest("a function that asks runs in this process; leave --clients out", code=E_CLIENTS)
 
 
 def _require_bounds(asked: StreamsAsked) -> None:

@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from fairlap.engine.measurement import Notice
 from fairlap.request.fields.streams import Manners
 from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.clients.client import Client, RawAnswer
-from fairlap.scenarios.streams.clients.client_of_server import client_for
+from fairlap.scenarios.streams.clients.client_of_server import connected
 from fairlap.scenarios.streams.clients.manner import USUAL, Manner
 from fairlap.scenarios.streams.equal_work.examination import Examined
-from fairlap.scenarios.streams.issue import CountsFrom, Served, Times, serve
+from fairlap.scenarios.streams.issue import CountsFrom, Served, Times
 from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.several_clients.load_share import LoadShare
 from fairlap.scenarios.streams.started.started_server import E_LEFT_RUNNING, StartedServer
 from fairlap.scenarios.streams.workload.manners import with_manners
 from fairlap.scenarios.streams.workload.sessions import Numbers, Session
 
 _TOKENS_TO_WAKE = 16
 _ENDING_S = 1.0
+
+
+class SharingClients(Protocol):
+    """Several that share each load; this process then only asks for single answers."""
+
+    def offer(self, load: LoadShare) -> Served: ...
+
+    def disconnect(self, server: StreamServer) -> None: ...
 
 
 @dataclass
@@ -31,6 +41,7 @@ class Contestant:
     process: StartedServer | None = None  # None of one that fairlap did not start
     version: str = ""
     is_new: bool = False  # its process has not answered yet
+    shared_by: SharingClients | None = None  # None: this process is the client
     _clients: list[Client] = field(default_factory=list)
 
     def is_not_there(self, why: Notice) -> None:
@@ -127,37 +138,48 @@ class Contestant:
         *,
         counts_from: CountsFrom = "due",
     ) -> Served:
-        fields = self.found.fields
-        served = serve(
-            self._connected(asked, connections),
-            sessions,
-            due_ns,
-            write=lambda prompt, tokens: self.server.body(prompt, tokens, fields),
-            server=self.server,
-            counts_from=counts_from,
-            lasts_s=self._lasts_s(sessions, connections if counts_from == "start" else len(sessions)),
-        )
+        load = self.share(asked, sessions, due_ns, connections, counts_from)
+        if self.shared_by is not None:
+            return self.shared_by.offer(load)
+        served = load.served_by(self._connected(asked, connections))
         if served.interrupted:
             raise KeyboardInterrupt
         return served
+
+    def share(
+        self,
+        asked: StreamsAsked,
+        sessions: Sequence[Session],
+        due_ns: Times,
+        connections: int,
+        counts_from: CountsFrom = "due",
+    ) -> LoadShare:
+        return LoadShare(
+            server=self.server,
+            fields=self.found.fields,
+            certificates=asked.certificates,
+            most_tokens=asked.most_tokens,
+            sessions=tuple(sessions),
+            due_ns=due_ns,
+            connections=connections,
+            counts_from=counts_from,
+            lasts_s=self._lasts_s(sessions, connections if counts_from == "start" else len(sessions)),
+        )
 
     def _lasts_s(self, sessions: Sequence[Session], at_once: int) -> float:
         """As long as if the server answered one after another."""
         thinking_s = [sum(each.thinks_ns) / 1e9 for each in sessions]
         requests = sum(len(each.tokens) for each in sessions)
-        return max(max(thinking_s), sum(thinking_s) / at_once) + requests * self.found.alone_s
+        reading_s = [each.manner.reading_s(self.found.bytes_per_token * sum(each.tokens)) for each in sessions]
+        thinks_s, reads_s = (max(max(each), sum(each) / at_once) for each in (thinking_s, reading_s))
+        return thinks_s + reads_s + requests * self.found.alone_s
 
     def _connected(self, asked: StreamsAsked, connections: int) -> list[Client]:
-        """Open them before the load, so that no answer waits for that."""
-        if len(self._clients) < connections:
-            certificates = asked.certificates.context()
-            more = range(connections - len(self._clients))
-            self._clients += [client_for(self.server, certificates, asked.most_tokens) for _ in more]
-        clients = self._clients[:connections]
-        all(client.connect() for client in clients)  # up to the first that cannot
-        return clients
+        return connected(self._clients, connections, self.server, asked.certificates, asked.most_tokens)
 
     def close(self) -> None:
         """End its connections."""
+        if self.shared_by is not None:
+            self.shared_by.disconnect(self.server)
         while self._clients:
             self._clients.pop().close()

@@ -24,10 +24,11 @@ from fairlap.engine.load import LoadResult, Worker, run_load
 from fairlap.engine.measurement import Notice
 from fairlap.interrupts import called_at_a_signal
 from fairlap.scenarios.streams.answers import Answer, answer_in
-from fairlap.scenarios.streams.clients.client import CLOCK, E_STREAM_TIMEOUT, Client
+from fairlap.scenarios.streams.clients.client import CLOCK, E_STREAM_TIMEOUT, Client, now_ns
 from fairlap.scenarios.streams.clients.manner import Manner
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.several_clients.clock_offset import ClockOffset
 from fairlap.scenarios.streams.users import Spoken, Users, Write
 from fairlap.scenarios.streams.workload.sessions import Session
 
@@ -59,6 +60,9 @@ class Served:
     sent: tuple[str, ...] = ()  # a digest of each request's prompt as it was sent
     manners: tuple[Manner, ...] = ()  # of each request's client
     busy_until_ns: float = np.inf  # all users were at work so long; then there was nothing left to ask
+    began_at_ns: int = 0  # on the clock of the client
+    by_client: tuple[OfClient, ...] = ()  # where several shared the load, of which this is then all
+    sessions: npt.NDArray[np.integer[Any]] | None = None  # whose requests these are, where a client may be lost
 
     @property
     def answered(self) -> npt.NDArray[np.bool_]:
@@ -70,6 +74,16 @@ class Served:
         answers = tuple(compress(self.answers, these))
         sent, manners = tuple(compress(self.sent, these)), tuple(compress(self.manners, these))
         return replace(self, **columns, answers=answers, sent=sent, manners=manners)
+
+
+@dataclass(frozen=True)
+class OfClient:
+    """What one of several clients measured, from its own start, which was ``began_ns`` after the first one's."""
+
+    name: str
+    served: Served
+    clock: ClockOffset
+    began_ns: float = 0.0
 
 
 _COLUMNS = ("from_ns", "first_ns", "last_ns", "ended_ns", "lateness_ns", "prompts")
@@ -94,7 +108,7 @@ def serve(
     longest = max((len(each.tokens) for each in sessions), default=1)
     with _quick_switches(), called_at_a_signal(users.leave):
         calls = users.calls
-        cpu_s, began_s = time.process_time(), time.perf_counter()
+        cpu_s, began_s, began_at_ns = time.process_time(), time.perf_counter(), now_ns()
         result = run_load(
             due_ns,
             np.arange(len(due_ns), dtype=np.uint32),
@@ -106,7 +120,8 @@ def serve(
             clock=CLOCK,
         )
         elapsed_s, cpu_s = time.perf_counter() - began_s, time.process_time() - cpu_s
-    return _served(result, spoken, sessions, server, counts_from, elapsed_s, cpu_s)
+    start = _start_of_load(result, spoken) or (began_at_ns, np.inf)
+    return _served(result, spoken, sessions, server, counts_from, start, elapsed_s, cpu_s)
 
 
 class _Row(NamedTuple):
@@ -127,10 +142,11 @@ def _served(
     sessions: Sequence[Session],
     server: StreamServer,
     counts_from: CountsFrom,
+    start: tuple[int, float],
     elapsed_s: float,
     cpu_s: float,
 ) -> Served:
-    start_ns, uncertainty_ns = _start_of_load(result, spoken)
+    start_ns, uncertainty_ns = start
     late = Notice(E_STREAM_TIMEOUT, f"{server.subject} had not answered when the load was over")
     rows: list[_Row] = []
     for number, session in enumerate(sessions):
@@ -157,6 +173,7 @@ def _served(
         sent=tuple(each.sent for each in rows),
         manners=tuple(each.manner for each in rows),
         busy_until_ns=np.inf if counts_from == "due" else float(np.nanmax(result.started_ns, initial=0.0)),
+        began_at_ns=start_ns,
     )
 
 
@@ -196,14 +213,14 @@ def _digest(prompt: Prompt) -> str:
     return hashlib.blake2b(msgspec.json.encode(prompt), digest_size=8).hexdigest()
 
 
-def _start_of_load(result: LoadResult, spoken: dict[int, Spoken]) -> tuple[int, float]:
-    """When the load started on the client's clock, and how far that may be off.
+def _start_of_load(result: LoadResult, spoken: dict[int, Spoken]) -> tuple[int, float] | None:
+    """When the load started on the client's clock, and how far that may be off; None where no session ended.
 
     A call begins after the engine stamped its start, and ends before the engine stamps its end.
     """
     both = [number for number in spoken if np.isfinite(result.completed_ns[number])]
     if not both:
-        return 0, np.inf
+        return None
     latest = min(spoken[number].entered_ns - int(result.started_ns[number]) for number in both)
     earliest = max(spoken[number].ended_ns - int(result.completed_ns[number]) for number in both)
     return (earliest + latest) // 2, abs(latest - earliest) / 2

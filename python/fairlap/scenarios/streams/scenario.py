@@ -44,6 +44,9 @@ CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
 STARTED = "started"
 """Another one, of a server that fairlap started; it ends with how often."""
+CLIENTS = "clients"
+"""Another one, where several shared the load: their names."""
+E_CLIENT_LOST = "E_CLIENT_LOST"
 EACH_BLOCK, ONCE = "again for each block", "once"
 
 FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
@@ -226,6 +229,7 @@ class StreamedAnswers(Scenario):
             return []
         files = [f"prompts {Path(load.prompts).absolute()}, which are sent to servers"]
         files += [f"certificates {load.ca}"] if load.ca else []
+        files += [] if load.clients.isdecimal() or not load.clients else [f"clients on the cluster {load.clients}"]
         return files if load.verified else [*files, "servers whose certificates are not verified"]
 
 

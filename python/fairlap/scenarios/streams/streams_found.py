@@ -110,6 +110,21 @@ class ClientFloor(msgspec.Struct, frozen=True, kw_only=True):
     whole_answer: Percentiles | None  # likewise
 
 
+class ClientFound(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several client processes that shared the load of a turn."""
+
+    name: str  # its host, with a number where there are several
+    requests: int
+    answered: int
+    client_share: float  # of a core
+    first_token_p50_ns: float | None  # of its own requests; None where too few were answered
+    whole_answer_p50_ns: float | None
+    floor: ClientFloor | None = None  # None where it was not measured
+    began_ns: float = 0.0  # after the first client
+    clock_offset_ns: float = 0.0  # its clock less that of the process that races
+    clock_uncertainty_ns: float = 0.0  # how far that was off at most, from before the load to after it
+
+
 class OverloadFound(msgspec.Struct, frozen=True, kw_only=True):
     """What happened beyond the capacity of a server, and after it. None where no answer shows it."""
 
@@ -191,3 +206,4 @@ class StreamsFound(msgspec.Struct, frozen=True, kw_only=True):
     requests: RequestStamps = RequestStamps()
     overload: OverloadFound | None = None  # None where none was asked for
     manners: ManneredFound | None = None  # likewise
+    clients: tuple[ClientFound, ...] = ()  # where several shared the load

@@ -147,7 +147,7 @@ def test_who_was_turned_away_in_an_overload_was_not_dropped_and_a_lasting_one_is
             server.behaviour.fault, server.behaviour.fault_from = "429", len(server.requests) + 10
             return serve(*asked, **how)
 
-        monkeypatch.setattr("fairlap.scenarios.streams.contestant.serve", refused_later)
+        monkeypatch.setattr("fairlap.scenarios.streams.several_clients.load_share.serve", refused_later)
         results = overloaded(tmp_path, server, overload)
     row = row_of(results, server)
     assert (row.outcome, row.code) == ("finished", "")

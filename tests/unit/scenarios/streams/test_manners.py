@@ -19,7 +19,7 @@ from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.race.mannered_load import share_after_hang_up
 from fairlap.scenarios.streams.servers import stream_server
 from fairlap.scenarios.streams.streams_found import ManneredFound
-from fairlap.scenarios.streams.workload.manners import slow_clients_named, with_manners
+from fairlap.scenarios.streams.workload.manners import abort_named, slow_clients_named, with_manners
 from fairlap.scenarios.streams.workload.sessions import Session
 from stream_races import file_of_prompts, raced, row_of, shown_by, without_client_floor
 from stream_server import StreamingServer
@@ -55,6 +55,17 @@ def test_one_that_reads_slowly_takes_as_long_as_its_bytes_do() -> None:
         [slow] = asked(server, Manner(bytes_per_s=40_000.0))
     assert (slow.ended_ns - slow.began_ns) / 1e9 > TOKENS * 500 / 40_000
     assert slow.events[-1][0] - slow.events[0][0] > 0.5e9 * TOKENS * 500 / 40_000  # while it reads, not at the end
+
+
+def test_the_time_in_which_a_slow_client_reads_is_not_the_servers() -> None:
+    """The server has a second for an answer, and the client takes more than two to read it."""
+    with StreamingServer(padding=500) as server:
+        named = stream_server(contestant_named(server.at(":timeout=1s")), chat=False, remote=False)
+        client = client_for(named, Certificates().context(), TOKENS)
+        slow = client.ask(named.body(Prompt(prompt="a"), TOKENS, "forced"), Manner(bytes_per_s=4_000.0))
+        client.close()
+    assert (slow.ended_ns - slow.began_ns) / 1e9 > 2.0
+    assert answer_in(slow, named).failure is None
 
 
 def of_fake_times(rest_share: float) -> float | None:
@@ -131,6 +142,15 @@ def test_exactly_the_shares_are_drawn_and_each_hangs_up_at_another_token() -> No
 def test_slow_clients_are_named_by_their_share_and_speed() -> None:
     assert slow_clients_named("10%") == (0.1, 1000.0)
     assert slow_clients_named("0.2:500") == (0.2, 500.0)
-    for text in ("", "10", "100%", "10%:0", "10%:fast", "10%:nan"):
-        with pytest.raises(InvalidRequest):
+    for text in ("", "10", "100%", "150%", "10%:0", "10%:fast", "10%:nan"):
+        with pytest.raises(InvalidRequest) as refused:
             slow_clients_named(text)
+        assert "--slow-clients" in str(refused.value)
+
+
+def test_clients_that_hang_up_are_named_by_their_share() -> None:
+    assert abort_named("5%") == 0.05
+    for text in ("", "5", "150%", "5%:500"):
+        with pytest.raises(InvalidRequest) as refused:
+            abort_named(text)
+        assert "--abort" in str(refused.value)

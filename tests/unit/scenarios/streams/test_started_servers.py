@@ -53,6 +53,16 @@ def pids(tmp_path: Path) -> Path:
     return tmp_path / "pids"
 
 
+def test_the_null_server_of_the_client_outlives_the_servers_that_are_ended_between_blocks(prompts: Path) -> None:
+    """A command that is a process of its own ends what its servers leave behind, and must know what is not theirs."""
+    how = ("--tokens", 4, "--rate", 50, "--trial", "200ms", "--blocks", 2, "--json", "--no-store", "-q")
+    for more in ((), ("--clients", 2)):
+        done = fairlap("load", prompts, "--on", planted("--first-ms", 20), *how, *more)
+        floors = [each["streams"]["client_floor"] for each in json.loads(done.stdout)["processes"]]
+        assert [each["answered"] for each in floors] == [each["requests"] for each in floors]
+        assert [each["requests"] >= 10 for each in floors] == [True, True]
+
+
 def row_of(found: Results, name: str) -> Row:
     return next(each for each in found.rows if each.contestant == name)
 

@@ -149,7 +149,7 @@ def test_a_restart_in_the_middle_of_a_load_is_counted_and_named(kind: Any, promp
     server, second = kind(port=port, first_ms=1.0), kind(port=port, first_ms=1.0)
     restarting = threading.Thread(target=restart)
     with pytest.MonkeyPatch.context() as patch, server:
-        patch.setattr("fairlap.scenarios.streams.contestant.serve", load)
+        patch.setattr("fairlap.scenarios.streams.several_clients.load_share.serve", load)
         patch.setattr(client, "ask", noted)
         found = raced_by_name(prompts, server.at(":timeout=20s"), rate=40.0, trial=1.5, workers=4)
         restarting.join()

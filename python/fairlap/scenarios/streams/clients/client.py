@@ -226,7 +226,7 @@ class StreamClient:
             if manner.leaves(len(events)) and not answer.is_done:
                 answer.has_left = True
                 return
-            manner.read(len(chunk))
+            last_ns += manner.read(len(chunk))
             if arrived_ns > last_ns:
                 raise self._failed(f"did not end its answer within {self._server.timeout_s:g} s", E_STREAM_TIMEOUT)
 

@@ -6,7 +6,7 @@ import ssl
 
 from fairlap.frameworks.adapter_parts.grpc.channel import grpc_module
 from fairlap.frameworks.adapter_parts.grpc.messages import messages
-from fairlap.scenarios.streams.clients.client import Client, StreamClient, httpx_module
+from fairlap.scenarios.streams.clients.client import Certificates, Client, StreamClient, httpx_module
 from fairlap.scenarios.streams.clients.function_client import FunctionClient
 from fairlap.scenarios.streams.clients.grpc_client import GrpcStreamClient
 from fairlap.scenarios.streams.servers import StreamServer
@@ -27,3 +27,15 @@ def require_client(server: StreamServer) -> None:
         messages()
     elif server.function is None:
         httpx_module()
+
+
+def connected(
+    clients: list[Client], connections: int, server: StreamServer, certificates: Certificates, tokens: int
+) -> list[Client]:
+    """Open as many as are missing before a load, so that no answer waits for that."""
+    if len(clients) < connections:
+        context = certificates.context()
+        clients += [client_for(server, context, tokens) for _ in range(connections - len(clients))]
+    found = clients[:connections]
+    all(client.connect() for client in found)  # up to the first that cannot
+    return found

@@ -24,10 +24,15 @@ class Manner:
     def leaves(self, events: int) -> bool:
         return self.leaves_after is not None and events >= self.leaves_after
 
-    def read(self, count: int) -> None:
-        """Take the time that so many bytes take."""
-        if self.bytes_per_s is not None:
-            time.sleep(count / self.bytes_per_s)
+    def read(self, count: int) -> int:
+        """Take the time that so many bytes take, and return it in nanoseconds: the server does not owe it."""
+        taken_s = self.reading_s(count)
+        if taken_s:
+            time.sleep(taken_s)
+        return round(1e9 * taken_s)
+
+    def reading_s(self, count: float) -> float:
+        return 0.0 if self.bytes_per_s is None else count / self.bytes_per_s
 
 
 USUAL = Manner()

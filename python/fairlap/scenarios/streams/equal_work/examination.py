@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class Examined:
     http_version: str
     why_not: Unqualified | None = None  # to be loaded
     warnings: tuple[Notice, ...] = ()
+    bytes_per_token: float = 0.0  # of its answers, without what is around each event
 
 
 def examine(server: StreamServer, certificates: ssl.SSLContext, prompts: Sequence[Prompt], tokens: int) -> Examined:
@@ -52,7 +53,7 @@ def examine(server: StreamServer, certificates: ssl.SSLContext, prompts: Sequenc
 def _examined(client: Client, server: StreamServer, prompts: Sequence[Prompt], tokens: int) -> Examined:
     client.connect()
     fields = _understood(client, server, prompts[0], tokens)
-    answers, times_s = [], []
+    answers, times_s, sizes = [], [], []
     for prompt in prompts[:_ALONE]:
         raw = client.ask(server.body(prompt, tokens, fields))
         answer = answer_in(raw, server)
@@ -61,11 +62,12 @@ def _examined(client: Client, server: StreamServer, prompts: Sequence[Prompt], t
             return Examined(fields, (), 0.0, client.http_version, why)
         answers.append(answer)
         times_s.append((raw.ended_ns - raw.began_ns) / 1e9)
-    found = Examined(fields, tuple(answers), float(np.median(times_s)), client.http_version)
+        sizes.append(sum(len(data) for _, data in raw.events) / answer.tokens)
+    found = Examined(fields, tuple(answers), float(np.median(times_s)), client.http_version, bytes_per_token=max(sizes))
     remembered = _remembered(client, server, prompts[0], min(tokens, _TOKENS_COMPARED), fields)
     if isinstance(remembered, Unqualified):
-        return Examined(fields, found.answers, found.alone_s, found.http_version, remembered)
-    return Examined(fields, found.answers, found.alone_s, found.http_version, None, remembered)
+        return replace(found, why_not=remembered)
+    return replace(found, warnings=remembered)
 
 
 def _understood(client: Client, server: StreamServer, prompt: Prompt, tokens: int) -> Fields:

@@ -10,8 +10,10 @@ that cannot follow makes a server look slow, and would hide behind that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlap.scenarios.streams.figures import answered_per_s
 from fairlap.scenarios.streams.issue import Served
@@ -32,7 +34,39 @@ def requests_for_floor(served: Served) -> tuple[int, float]:
     return requests, max(answered_per_s(served), _SHARE_AT_WORK / cpu_s, slowest)
 
 
+@dataclass(frozen=True)
+class FloorTimes:
+    """What a client added to each answer, in nanoseconds."""
+
+    requests: int
+    first_token: npt.NDArray[np.float64]
+    per_token: npt.NDArray[np.float64]
+    whole_answer: npt.NDArray[np.float64]
+
+    @classmethod
+    def of_all(cls, clients: Sequence[FloorTimes]) -> FloorTimes:
+        first, per_token, whole = (
+            np.concatenate([np.zeros(0), *(getattr(each, name) for each in clients)])
+            for name in ("first_token", "per_token", "whole_answer")
+        )
+        return cls(sum(each.requests for each in clients), first, per_token, whole)
+
+    @property
+    def floor(self) -> ClientFloor:
+        return ClientFloor(
+            requests=self.requests,
+            answered=len(self.whole_answer),
+            first_token=_percentiles(self.first_token),
+            per_token=_percentiles(self.per_token),
+            whole_answer=_percentiles(self.whole_answer),
+        )
+
+
 def client_floor(served: Served) -> ClientFloor:
+    return floor_times(served).floor
+
+
+def floor_times(served: Served) -> FloorTimes:
     """Compare when the client had each piece with when it was written, which is what it says."""
     first, per_token, whole = [], [], []
     started_ns = served.from_ns + served.lateness_ns
@@ -47,14 +81,8 @@ def client_floor(served: Served) -> ClientFloor:
         if len(wrote_ns) > 1:
             per_token.append((answer.came_ns[-1] - answer.came_ns[0]) / (len(wrote_ns) - 1))
         whole.append(sending_ns + late_ns[-1])
-    return ClientFloor(
-        requests=len(served.answers),
-        answered=len(whole),
-        first_token=_percentiles(first),
-        per_token=_percentiles(per_token),
-        whole_answer=_percentiles(whole),
-    )
+    return FloorTimes(len(served.answers), *(np.array(each, np.float64) for each in (first, per_token, whole)))
 
 
-def _percentiles(times_ns: Sequence[float]) -> Percentiles | None:
-    return Percentiles(*map(float, np.quantile(times_ns, _QUANTILES))) if times_ns else None
+def _percentiles(times_ns: npt.NDArray[np.float64]) -> Percentiles | None:
+    return Percentiles(*map(float, np.quantile(times_ns, _QUANTILES))) if times_ns.size else None

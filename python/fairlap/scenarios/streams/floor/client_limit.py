@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from fairlap import quantity_text
@@ -30,32 +31,66 @@ _FIGURES = (_FIRST_TOKEN, _WHOLE_ANSWER, _PER_TOKEN)
 
 
 def why_client_limits(processes: Sequence[ProcessResult]) -> Unqualified | None:
-    """Why a row's times are the client's rather than the server's, by the medians over its blocks.
+    """Why a row's times are a client's rather than the server's, by the medians over its blocks.
 
-    It adds more than a fifth, and more than 1 ms; or it used all that the interpreter lock lets a process use.
+    It adds more than a fifth, and more than 1 ms; or it used all that the interpreter lock lets a process use. Where
+    several share the load, each is looked at by its own requests: one that is slow hides among others.
     """
-    floors = [found for process in processes if (found := floor_of(process)) is not None]
-    if not floors:
-        return None
-    requests, answered = (sum(getattr(each, name) for each in floors) for name in ("requests", "answered"))
+    return next(filter(None, (_why_limits(of, turns) for of, turns in _clients_of(processes).items())), None)
+
+
+@dataclass(frozen=True)
+class _OfTurn:
+    """What a client added to the answers of a turn, and what they took."""
+
+    floor: ClientFloor
+    share: float | None  # of a core
+    first_token_p50_ns: float | None
+    whole_answer_p50_ns: float | None
+
+
+def _clients_of(processes: Sequence[ProcessResult]) -> Mapping[str, Sequence[_OfTurn]]:
+    """Return the turns of each client, by how a sentence names it."""
+    found: dict[str, list[_OfTurn]] = {}
+    for process in processes:
+        several = () if process.streams is None else process.streams.clients
+        for each in several:
+            if each.floor is not None:
+                times = (each.first_token_p50_ns, each.whole_answer_p50_ns)
+                found.setdefault(f"the client {each.name}", []).append(_OfTurn(each.floor, each.client_share, *times))
+        floor, figures = floor_of(process), _figures(process)
+        if floor is not None and not several:
+            p50_ns = {name: each.p50_ns for name, each in process.timings.items()}
+            times = (p50_ns.get(TIME_TO_FIRST_TOKEN), p50_ns.get("wall_ns"))
+            share = None if figures is None else figures.client_share
+            found.setdefault("the client", []).append(_OfTurn(floor, share, *times))
+    return found
+
+
+def _why_limits(client: str, turns: Sequence[_OfTurn]) -> Unqualified | None:
+    requests, answered = (sum(getattr(each.floor, name) for each in turns) for name in ("requests", "answered"))
     if answered < requests:
         failed = f"{requests - answered:,} of {quantity_text.count(requests, 'request')}"
-        return Unqualified(f"{failed} of the client to its null server had no whole answer", E_CLIENT_LIMIT)
-    share = median([each.client_share for each in map(_figures, processes) if each is not None])
+        return Unqualified(f"{failed} of {client} to its null server had no whole answer", E_CLIENT_LIMIT)
+    share = median([each.share for each in turns if each.share is not None] or [0.0])
     if share > _MOST_OF_A_CORE:
-        return Unqualified(f"the client used {quantity_text.share(share)} of a core", E_CLIENT_LIMIT)
-    return _why_adds_much(processes, *_FIRST_TOKEN) or _why_adds_much(processes, *_WHOLE_ANSWER)
+        return Unqualified(f"{client} used {quantity_text.share(share)} of a core", E_CLIENT_LIMIT)
+    first = [(each.floor.first_token, each.first_token_p50_ns) for each in turns]
+    whole = [(each.floor.whole_answer, each.whole_answer_p50_ns) for each in turns]
+    return _why_adds_much(client, "first token", first) or _why_adds_much(client, "whole answer", whole)
 
 
-def _why_adds_much(processes: Sequence[ProcessResult], what: str, of_floor: _Part, quantity: str) -> Unqualified | None:
-    both = _added_and_measured_ns(processes, of_floor, quantity)
-    if both is None:
+def _why_adds_much(
+    client: str, what: str, turns: Sequence[tuple[Percentiles | None, float | None]]
+) -> Unqualified | None:
+    both = [(added.p50_ns, took_ns) for added, took_ns in turns if added is not None and took_ns is not None]
+    if not both:
         return None
-    added_ns, measured_ns = both
+    added_ns, measured_ns = (median(times_ns) for times_ns in zip(*both, strict=True))
     if added_ns <= max(_MOST_SHARE * measured_ns, _LEAST_NS):
         return None
     adds, of_all = quantity_text.duration(added_ns), quantity_text.duration(measured_ns)
-    return Unqualified(f"the client adds {adds} to the {what}, which took {of_all}", E_CLIENT_LIMIT)
+    return Unqualified(f"{client} adds {adds} to the {what}, which took {of_all}", E_CLIENT_LIMIT)
 
 
 def figures_at_floor(processes: Sequence[ProcessResult]) -> list[Notice]:

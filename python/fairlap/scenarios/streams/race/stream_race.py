@@ -11,10 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.engine.load import random_arrivals_ns
+from fairlap.engine.measurement import Notice
+from fairlap.errors import InvalidRequest
 from fairlap.race.own_race import OwnRace, Shown
 from fairlap.race.planning.plan import Block
-from fairlap.request.fields.load import MOST_WORKERS
+from fairlap.request.fields.load import E_LOAD, MOST_WORKERS
 from fairlap.request.fields.streams import Manners
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.process_result import ProcessResult
@@ -24,16 +27,17 @@ from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.equal_work.agreement import agreement, answers_by_prompt
 from fairlap.scenarios.streams.equal_work.examination import examine
 from fairlap.scenarios.streams.equal_work.server_counters import cache_counters
-from fairlap.scenarios.streams.floor.client_floor import requests_for_floor
-from fairlap.scenarios.streams.floor.known_server import client_against, known_server
+from fairlap.scenarios.streams.floor.client_floor import FloorTimes, requests_for_floor
+from fairlap.scenarios.streams.floor.known_server import client_against, known_server, pieces_of, requests_of
 from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.race.client_group import ClientGroup, NoClientLeft, sharing_clients
 from fairlap.scenarios.streams.race.mannered_load import Mannered, work_after_hang_up
 from fairlap.scenarios.streams.race.planned_load import asked_by
 from fairlap.scenarios.streams.race.started_servers import StartedServers
-from fairlap.scenarios.streams.race.turn import Turn, fill
+from fairlap.scenarios.streams.race.turn import Floors, Turn, fill
 from fairlap.scenarios.streams.race.turn_length import TurnRequests
 from fairlap.scenarios.streams.rate_trials import search_rate
-from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor
+from fairlap.scenarios.streams.streams_found import Agreement
 from fairlap.scenarios.streams.workload.overload import Step, step_of
 
 _SEARCH_CONNECTIONS = 64
@@ -52,6 +56,7 @@ class StreamRace(OwnRace):
     _started: StartedServers
     _trial_s: float
     _requests: TurnRequests
+    _group: ClientGroup | None  # None: this process is the client
     _known_ports: dict[bool, int]  # of the null servers, by whether they are by gRPC
 
     @contextmanager
@@ -62,13 +67,33 @@ class StreamRace(OwnRace):
         names = [each.text for each in self.plan.contestants]
         self._contestants = {name: Contestant(server) for name, server in zip(names, self._asked.servers, strict=True)}
         with ExitStack() as stack:
+            self._group = self._sharing(stack)
             self._started = stack.enter_context(StartedServers(self.progress.announce))
             for contestant in self._contestants.values():
                 stack.callback(contestant.close)
-            kinds = {each.is_by_grpc for each in self._asked.servers if each.function is None}
+            here = [each for each in self._asked.servers if each.function is None and self._group is None]
+            kinds = {each.is_by_grpc for each in here}
             self._known_ports = {kind: stack.enter_context(known_server(by_grpc=kind)) for kind in sorted(kinds)}
             self._examine()
             yield
+
+    def _sharing(self, stack: ExitStack) -> ClientGroup | None:
+        """Start the clients that share the load, where there are several."""
+        load = self._asked.load
+        if not load.clients:
+            return None
+        group = stack.enter_context(sharing_clients(load.clients, self.progress.announce))
+        for contestant in self._contestants.values():
+            group.require(contestant.server, self._asked.certificates)
+            contestant.shared_by = group
+        most = MOST_WORKERS * len(group.programs)
+        if (load.concurrency or 0) > most:
+            clients = quantity_text.count(len(group.programs), "client")
+            raise InvalidRequest(
+                f"--concurrency must be at most {most} with {clients} (got {load.concurrency})", code=E_LOAD
+            )
+        self.progress.announce(f"the load is shared by {', '.join(group.programs)}")
+        return group
 
     def _examine(self) -> None:
         load, certificates = self._asked.load, self._asked.certificates.context()
@@ -89,6 +114,8 @@ class StreamRace(OwnRace):
         return [each.found.alone_s for each in self._contestants.values() if each.found.answers]
 
     def why_over(self) -> str:
+        if self._group is not None and not self._group.programs:
+            return "no client is left"
         return "" if self._alone_s else "no server answers"
 
     def run_block(self, block: Block, contestants: Sequence[str]) -> Sequence[Shown]:
@@ -98,10 +125,10 @@ class StreamRace(OwnRace):
         for result in began:
             self.progress.began(result)
             result.began_s = self.elapsed_s
-            turns[result.contestant] = self._turn(self._contestants[result.contestant], block, seed)
+            turns[result.contestant] = self._turn_or_none(self._contestants[result.contestant], block, seed)
         self._requests.follow([turn.length for turn in turns.values() if turn.length is not None])
         turns = {
-            name: replace(turn, client_floor=self._client_floor(self._contestants[name], turn, seed))
+            name: replace(turn, floors=self._client_floor(self._contestants[name], turn, seed))
             for name, turn in turns.items()
         }
         agreed = self._agreements(turns)
@@ -112,17 +139,34 @@ class StreamRace(OwnRace):
             found.append((result, samples))
         return found
 
-    def _client_floor(self, contestant: Contestant, turn: Turn, seed: int) -> ClientFloor | None:
+    def _client_floor(self, contestant: Contestant, turn: Turn, seed: int) -> Floors | None:
         """Ask a server that does nothing; a function is its own client."""
         if contestant.server.function is not None or not contestant.found.answers:
             return None
         if turn.served is None or not turn.served.answered.any():
             return None
+        if self._group is not None:
+            return self._client_floors(self._group, contestant, turn.served, seed)
         requests, rate_per_s = requests_for_floor(turn.served)
         due_ns = random_arrivals_ns(requests, rate_per_s, seed)
         connections = self._connections(rate_per_s, requests)
         port = self._known_ports[contestant.server.is_by_grpc]
-        return client_against(port, contestant, turn.served, self._asked, due_ns, connections, seed)
+        return Floors(client_against(port, contestant, turn.served, self._asked, due_ns, connections, seed))
+
+    def _client_floors(self, group: ClientGroup, contestant: Contestant, served: Served, seed: int) -> Floors:
+        """Let each client load a null server on its own machine, by what it measured itself."""
+        loads = {}
+        for each in served.by_client:
+            if not each.served.answered.any():
+                continue
+            requests, rate_per_s = requests_for_floor(each.served)
+            due_ns = random_arrivals_ns(requests, rate_per_s, seed)
+            sessions = requests_of(self._asked, requests, seed)
+            connections = math.ceil(self._connections(rate_per_s, requests) / len(served.by_client))
+            share = contestant.share(self._asked, sessions, due_ns, connections)
+            loads[each.name] = (share, pieces_of(each.served))
+        found = group.floors(loads)
+        return Floors(FloorTimes.of_all(list(found.values())).floor, {name: own.floor for name, own in found.items()})
 
     def _connections(self, rate_per_s: float, requests: int) -> int:
         """Return so many that requests seldom wait for one, and at most one for each."""
@@ -131,8 +175,9 @@ class StreamRace(OwnRace):
             return load.connections or _SEARCH_CONNECTIONS
         each_s = (max(self._alone_s) + load.think_s) * load.requests_in_a_session
         burst = max(self._asked.arrivals.cv, 1.0)
-        usual = math.ceil(_TIMES_AS_OPEN * burst * rate_per_s * each_s) + _SPARE_CONNECTIONS
-        return load.concurrency or min(load.connections or min(usual, MOST_WORKERS), requests)
+        clients = 1 if self._group is None else len(self._group.programs)
+        usual = math.ceil(_TIMES_AS_OPEN * burst * rate_per_s * each_s) + clients * _SPARE_CONNECTIONS
+        return load.concurrency or min(load.connections or min(usual, clients * MOST_WORKERS), requests)
 
     def _begun(self, block: Block, name: str) -> ProcessResult:
         return ProcessResult(
@@ -151,11 +196,19 @@ class StreamRace(OwnRace):
         first, *others = [name for name, own in answers.items() if own] or [""]
         return {name: agreement(answers[name], answers[first], first) for name in others}
 
+    def _turn_or_none(self, contestant: Contestant, block: Block, seed: int) -> Turn:
+        try:
+            return self._turn(contestant, block, seed)
+        except NoClientLeft as error:
+            contestant.is_not_there(Notice(error.code, str(error)))
+            return Turn()
+
     def _turn(self, contestant: Contestant, block: Block, seed: int) -> Turn:
         began_s = time.perf_counter()
         self._started.restart(contestant)
         if not contestant.found.answers:
             return Turn()
+        lost_before = 0 if self._group is None else len(self._group.lost)
         with self._started.turn_of(contestant, self._asked) as meter:
             mannered = self._mannered(contestant, block, seed) if self._asked.load.manners else None
             before = cache_counters(contestant.server)
@@ -163,12 +216,24 @@ class StreamRace(OwnRace):
             after = None if before is None else cache_counters(contestant.server)
         cached = None if before is None or after is None else after.since(before)
         step = self._step(seed)
+        if step is not None and served is not None:
+            step = step.only(served.sessions)
         several = _OF_A_SEARCH if search is not None else _OF_TWO_LOADS if mannered is not None else ""
         taken = None if meter is None else meter.found(served, several)
         is_chosen = served is not None and search is None and not self._asked.load.replays and step is None
         length = self._requests.length_of(served.elapsed_s) if served is not None and is_chosen else None
         took_s = time.perf_counter() - began_s
-        return Turn(served, search, took_s, resources=taken, length=length, step=step, manners=mannered, cached=cached)
+        return Turn(
+            served,
+            search,
+            took_s,
+            length=length,
+            step=step,
+            manners=mannered,
+            cached=cached,
+            resources=taken,
+            lost=() if self._group is None else tuple(self._group.lost[lost_before:]),
+        )
 
     def _mannered(self, contestant: Contestant, block: Block, seed: int) -> Mannered:
         """Offer the same load of usual clients alone, and look whether the server works on for one that hung up."""

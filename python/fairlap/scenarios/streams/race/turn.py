@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples
 from fairlap.race.processes.recorded_turns import medians_of_turns, timing_of
+from fairlap.scenarios.generation import TIME_TO_FIRST_TOKEN
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.load.scenario import NO_RATE
 from fairlap.scenarios.process_result import ProcessResult, Timing
@@ -23,9 +25,16 @@ from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, 
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.mannered_load import Mannered, mannered_found
 from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
-from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, ONCE, STARTED
+from fairlap.scenarios.streams.scenario import CERTIFICATES, CLIENTS, E_CLIENT_LOST, EACH_BLOCK, ONCE, STARTED
 from fairlap.scenarios.streams.servers import StreamServer
-from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamFigures, StreamsFound, TurnLength
+from fairlap.scenarios.streams.streams_found import (
+    Agreement,
+    ClientFloor,
+    ClientFound,
+    StreamFigures,
+    StreamsFound,
+    TurnLength,
+)
 from fairlap.scenarios.streams.workload.overload import Step
 
 _METHOD = "stamped when its last token came, from when it was due or its user had thought"
@@ -36,18 +45,27 @@ _STOPPED = "they do not run while others have their turn"
 
 
 @dataclass(frozen=True)
+class Floors:
+    """What the client adds; where several share the load, over all and of each, by its name."""
+
+    of_all: ClientFloor | None
+    by_client: Mapping[str, ClientFloor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Turn:
     """``served`` is None where it was not loaded, or no rate met the bounds."""
 
     served: Served | None = None
     search: LoadFound | None = None
     elapsed_s: float = 0.0
-    client_floor: ClientFloor | None = None
+    floors: Floors | None = None
     length: TurnLength | None = None
     step: Step | None = None  # of an overload
     manners: Mannered | None = None  # where some clients were not like others
     cached: CacheCounters | None = None  # None of a server that does not count for Prometheus
     resources: Resources | None = None  # None where it was not loaded, or fairlap did not start it
+    lost: tuple[str, ...] = ()  # a line for each client that was lost under load
 
     @property
     def loads(self) -> list[Served]:
@@ -94,11 +112,12 @@ def fill(
         alone_ns=1e9 * examined.alone_s if examined.answers else None,
         figures=figures,
         search=turn.search,
-        client_floor=turn.client_floor,
+        client_floor=None if turn.floors is None else turn.floors.of_all,
         agreement=agreement,
         unqualified=None if why_not is None else Notice(why_not.code, why_not.why),
         turn=turn.length,
         ready_s=None if contestant.process is None else contestant.process.ready_s or None,
+        clients=() if served is None else clients_found(served, turn.floors),
     )
     if not examined.answers and why_not is not None:
         result.outcome, result.code, result.message = "failed", why_not.code, why_not.why
@@ -122,11 +141,37 @@ def fill(
             figures.counts.failure or _FEWER_THAN_TWO,
         )
         return {}
+    if turn.lost:  # the others had the whole load
+        result.outcome, result.code, result.message = "failed", E_CLIENT_LOST, "; ".join(turn.lost)
     result.tokens_per_call, result.overlapping_per_s = asked.load.tokens, figures.requests_per_s
     result.timings = {name: _timing(name, values, served, result.contestant) for name, values in times.items()}
     result.round_samples = [times[WHOLE_ANSWER].size]
     result.rounds_ns = medians_of_turns(times[WHOLE_ANSWER], result.round_samples)
     return times | arrivals_of(served)
+
+
+def clients_found(served: Served, floors: Floors | None) -> tuple[ClientFound, ...]:
+    own = {} if floors is None else floors.by_client
+    return tuple(
+        ClientFound(
+            name=each.name,
+            requests=len(each.served.answers),
+            answered=int(each.served.answered.sum()),
+            client_share=each.served.client_share,
+            first_token_p50_ns=_median(times, TIME_TO_FIRST_TOKEN),
+            whole_answer_p50_ns=_median(times, WHOLE_ANSWER),
+            floor=own.get(each.name),
+            began_ns=each.began_ns,
+            clock_offset_ns=each.clock.offset_ns,
+            clock_uncertainty_ns=each.clock.uncertainty_ns,
+        )
+        for each in served.by_client
+        for times in [times_of(each.served)]
+    )
+
+
+def _median(times: Mapping[str, Times], quantity: str) -> float | None:
+    return float(np.median(times[quantity])) if quantity in times else None
 
 
 def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked) -> dict[str, str]:
@@ -141,6 +186,7 @@ def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked
         CERTIFICATES: server.why_no_certificate or asked.certificates.text,
         "http": examined.http_version,
         STARTED: _started(server),
+        CLIENTS: "" if served is None else ", ".join(each.name for each in served.by_client),
     }
     return {name: value for name, value in found.items() if value}
 

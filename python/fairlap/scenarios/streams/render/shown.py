@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import NoCommand, RenderSide, Words
+from fairlap.results.column_definitions.scenarios import LoadClient
 from fairlap.results.row import Row
 from fairlap.scenarios.load.render.shown import traffic_line
 from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, STARTED
@@ -42,6 +43,7 @@ class StreamsShown(RenderSide):
             if each is not None
         ]
         lines += [", ".join(rates)] if rates else []
+        lines += [_client_line(each) for each in row.load_clients]
         if row.settings.get(STARTED, "").endswith(EACH_BLOCK):
             lines.append(f"its process was started {quantity_text.count(row.processes, 'time')}")
         lines += filter(None, [traffic_line(row)])
@@ -56,3 +58,14 @@ class StreamsShown(RenderSide):
             (NOT_RESTARTED_BUT_STOPPED, not all(again)),
         )
         return [note for note, is_so in found if is_so]
+
+
+def _client_line(client: LoadClient) -> str:
+    adds = client.adds_to_first_token_ns
+    parts = [
+        quantity_text.count(client.requests, "request"),
+        *([] if adds is None else [f"adds {quantity_text.duration(adds)} to a first token"]),
+        f"{quantity_text.share(client.core_share)} of a core",
+        f"clock known to {quantity_text.duration(client.clock_uncertainty_ns)}",
+    ]
+    return f"client {client.name}: {', '.join(parts)}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from statistics import fmean
+from statistics import fmean, median
+from typing import Any
 
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.scenarios import LoadClient
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.scenario_side import ResultsSide
@@ -15,7 +17,7 @@ from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN
 from fairlap.scenarios.load.results.instances import instances_of
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.streams.scenario import FEWEST_FOR_P90, FEWEST_FOR_P99, ONE_EVENT, TOO_FEW
-from fairlap.scenarios.streams.streams_found import RequestStamps
+from fairlap.scenarios.streams.streams_found import ClientFound, Percentiles, RequestStamps
 
 _NO_VERSION = "its server is not asked for one"
 _NOT_SEEN = "what a server holds is not seen"
@@ -43,6 +45,35 @@ class StreamColumns(ResultsSide):
         traffic = work.streams.traffic
         of_traffic = {} if traffic is None else instances_of(traffic, processes, _largest_rate, _response_s, price, why)
         return found | _of_search(processes, why) | of_traffic
+
+    def fields(self, result: ContestantResult, work: Work) -> dict[str, Any]:
+        return {"load_clients": _load_clients(result.processes)}
+
+
+def _load_clients(processes: Sequence[ProcessResult]) -> list[LoadClient]:
+    """Also of blocks in which another client was lost."""
+    turns: dict[str, list[ClientFound]] = {}
+    for process in processes:
+        for each in () if process.streams is None else process.streams.clients:
+            turns.setdefault(each.name, []).append(each)
+    return [
+        LoadClient(
+            name=name,
+            requests=sum(each.requests for each in own),
+            core_share=median(each.client_share for each in own),
+            adds_to_first_token_ns=_added_ns(own, "first_token"),
+            adds_to_answer_ns=_added_ns(own, "whole_answer"),
+            clock_offset_ns=own[-1].clock_offset_ns,
+            clock_uncertainty_ns=max(each.clock_uncertainty_ns for each in own),
+        )
+        for name, own in turns.items()
+    ]
+
+
+def _added_ns(turns: Sequence[ClientFound], part: str) -> float | None:
+    found: list[Percentiles | None] = [None if each.floor is None else getattr(each.floor, part) for each in turns]
+    known = [each.p50_ns for each in found if each is not None]
+    return median(known) if known else None
 
 
 def _of_search(processes: Sequence[ProcessResult], why: str) -> dict[str, Cell]:

@@ -30,11 +30,18 @@ def slow_clients_named(text: str) -> tuple[float, float]:
         raise InvalidRequest(
             f"--slow-clients {text} reads at no number of bytes per second; write 10%:500", code=E_LOAD
         )
-    return float(Share(share)), bytes_per_s
+    return _share_of("--slow-clients", text, share), bytes_per_s
 
 
 def abort_named(text: str) -> float:
-    return float(Share(text))
+    return _share_of("--abort", text, text)
+
+
+def _share_of(option: str, text: str, share: str) -> float:
+    try:
+        return float(Share(share))
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{option} {text}: {error}", code=error.code) from None
 
 
 def with_manners(sessions: Sequence[Session], manners: Manners, seed: int) -> list[Session]:

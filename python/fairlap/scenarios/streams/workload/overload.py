@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,13 @@ class Step:
     @property
     def is_after(self) -> npt.NDArray[np.bool_]:
         return np.arange(len(self.due_ns)) >= self.before + self.during
+
+    def only(self, these: npt.NDArray[np.integer[Any]] | None) -> Step:
+        """Leave out the other requests, where not all have a result."""
+        if these is None:
+            return self
+        before, until = np.searchsorted(these, (self.before, self.before + self.during)).tolist()
+        return replace(self, due_ns=self.due_ns[these], before=before, during=until - before)
 
 
 def overload_named(text: str) -> Overload:

@@ -39,7 +39,7 @@ def local_ray(within_s: float) -> Iterator[str]:
     """Start a node that lasts until the end of ``with``, in this process's environment, and yield its address."""
     remove_abandoned()
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "fairlap.sweep.local_ray"],
+        [sys.executable, "-P", "-m", "fairlap.launch.cluster.local_ray"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""A Ray cluster: one that runs already, or one that is started on this machine for as long as the sweep lasts."""
+"""A Ray cluster: one that runs already, or one that is started on this machine for as long as it is used."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
-from fairlap.sweep.cluster import Ended, Node
-from fairlap.sweep.local_ray import NotStarted, local_ray
+from fairlap.launch.cluster.called_program import ProgramLost, ProgramOnNode
+from fairlap.launch.cluster.cluster import Ended, Node
+from fairlap.launch.cluster.local_ray import NotStarted, local_ray
 
 _REACHED_WITHIN_S = 3.0
 _CONNECTED_WITHIN_S = 10.0
@@ -51,8 +53,8 @@ def address_of(name: str) -> tuple[str, int] | None:
     return host, port
 
 
-def cluster_named(name: str) -> RayCluster:
-    """Connect to ``local``, ``auto`` or ``ray://HOST:PORT``.
+def cluster_named(name: str, functions: NodeFunctions | None = None) -> RayCluster:
+    """Connect to ``local``, ``auto`` or ``ray://HOST:PORT``. Without functions, only programs run on its nodes.
 
     Until it is closed, nothing can be printed to standard output, where Ray writes about nodes that are lost.
     """
@@ -68,30 +70,39 @@ def cluster_named(name: str) -> RayCluster:
         if name.startswith(_CLIENT):
             import grpc  # noqa: F401
         if name != "local":
-            return _connected(ray, name, _CONNECTED_WITHIN_S, undo)
-        return _connected(ray, undo.enter_context(local_ray(_STARTED_WITHIN_S)), _STARTED_WITHIN_S, undo)
+            return _connected(ray, name, _CONNECTED_WITHIN_S, undo, functions)
+        return _connected(ray, undo.enter_context(local_ray(_STARTED_WITHIN_S)), _STARTED_WITHIN_S, undo, functions)
     except NotStarted as error:
         undo.close()
         raise ClusterError(f"cannot start Ray on this machine: {error}") from None
     except ImportError as error:
         undo.close()
-        raise NotAvailable(f"a sweep needs ray ({error}); pip install 'fairlap[sweep]'") from None
+        raise NotAvailable(f"a cluster needs ray ({error}); pip install 'fairlap[sweep]'") from None
     except BaseException:
         undo.close()
         raise
 
 
+@dataclass(frozen=True)
+class NodeFunctions:
+    """What ``ask`` and ``start`` call on a node."""
+
+    describe: Callable[[], bytes]
+    run: Callable[[bytes], bytes]
+
+
+def _remote(ray: Any, functions: NodeFunctions) -> NodeFunctions:
+    return NodeFunctions(*(ray.remote(max_retries=0)(each) for each in (functions.describe, functions.run)))
+
+
 class RayCluster:
     """A ``Cluster``. A block takes all processors and GPUs of its node, so that Ray runs nothing else there."""
 
-    def __init__(self, ray: Any, end: Callable[[], object]) -> None:
+    def __init__(self, ray: Any, end: Callable[[], object], functions: NodeFunctions | None) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        from fairlap.sweep import node
-
         self._ray, self._end, self._affinity = ray, end, NodeAffinitySchedulingStrategy
-        self._describe = ray.remote(max_retries=0)(node.describe)
-        self._run = ray.remote(max_retries=0)(node.run)
+        self._functions = None if functions is None else _remote(ray, functions)
         self._tickets: dict[Any, int] = {}
         self._last = 0
         self._resources: dict[str, dict[str, float]] = {}
@@ -104,11 +115,23 @@ class RayCluster:
         return [Node(each["NodeID"], each["NodeManagerHostname"]) for each in found]
 
     def ask(self, node: Node) -> int:
-        return self._submit(self._describe, node, {"num_cpus": 0})
+        assert self._functions is not None
+        return self._submit(self._functions.describe, node, {"num_cpus": 0})
 
     def start(self, node: Node, task: bytes) -> int:
+        assert self._functions is not None
+        return self._submit(self._functions.run, node, self._all_of(node), task)
+
+    def _all_of(self, node: Node) -> dict[str, float]:
         has = self._resources[node.id]
-        return self._submit(self._run, node, {"num_cpus": has["CPU"], "num_gpus": has.get("GPU", 0)}, task)
+        return {"num_cpus": has["CPU"], "num_gpus": has.get("GPU", 0)}
+
+    def program(self, node: Node, module: str) -> RayProgram:
+        """Start a program of fairlap's on a node, which it has for itself. Whether it could shows when it is called."""
+        made = self._ray.remote(max_restarts=0, max_task_retries=0)(ProgramOnNode)
+        where = self._affinity(node.id, soft=False)
+        with _connection():
+            return RayProgram(self._ray, made.options(scheduling_strategy=where, **self._all_of(node)).remote(module))
 
     def ended(self, within_s: float) -> Sequence[Ended]:
         if not self._tickets:
@@ -155,6 +178,38 @@ class RayCluster:
             return Ended(ticket, lost="the node is gone")
 
 
+class RayProgram:
+    """A ``CalledProgram`` on a node."""
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray, self._actor = ray, actor
+
+    def call(self, message: bytes, within_s: float) -> bytes:
+        """Run in a thread: Ray would take the handling of signals for itself."""
+        try:
+            answer: bytes = self._ray.get(self._actor.call.remote(message), timeout=within_s)
+        except self._ray.exceptions.RayTaskError as error:
+            raise ProgramLost(_reason(error)) from None
+        except self._ray.exceptions.GetTimeoutError:
+            raise ProgramLost(f"it did not answer within {within_s:g} seconds") from None
+        except self._ray.exceptions.RayActorError as error:
+            raise ProgramLost(_why_actor_died(error)) from None
+        except (self._ray.exceptions.RayError, ConnectionError, RuntimeError) as error:
+            raise ProgramLost(f"the cluster lost it: {shortened(str(error))}") from None
+        return answer
+
+    def close(self) -> None:
+        """Its process ends when the one in the cluster does."""
+        with contextlib.suppress(Exception):
+            self._ray.kill(self._actor)
+
+
+def _why_actor_died(error: Any) -> str:
+    if _NO_MODULE in str(error):
+        return "fairlap, or this version of it, is not installed there"
+    return "its process on the node was ended, or the node is gone"
+
+
 def _reason(error: Any) -> str:
     text = str(error)
     if _NO_MODULE in text:
@@ -188,7 +243,9 @@ def _variables(name: str) -> Iterator[None]:
         os.environ |= before
 
 
-def _connected(ray: Any, address: str, within_s: float, undo: contextlib.ExitStack) -> RayCluster:
+def _connected(
+    ray: Any, address: str, within_s: float, undo: contextlib.ExitStack, functions: NodeFunctions | None
+) -> RayCluster:
     """In a thread: Ray would otherwise wait for minutes, and take the handlers of signals for itself."""
     failed: list[BaseException] = []
     is_up = threading.Event()
@@ -213,7 +270,7 @@ def _connected(ray: Any, address: str, within_s: float, undo: contextlib.ExitSta
         raise ClusterError(f"the cluster {address} did not answer within {within_s:g} seconds")
     if failed:
         raise ClusterError(f"cannot connect to the cluster {address}: {shortened(str(failed[0]))}")
-    return RayCluster(ray, undo.close)
+    return RayCluster(ray, undo.close, functions)
 
 
 @contextlib.contextmanager
