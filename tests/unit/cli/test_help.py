@@ -156,7 +156,7 @@ def test_models_and_files_are_offered_to_race() -> None:
 
 
 def test_contestants_are_offered_with_their_variants_after_a_comma_too() -> None:
-    assert offered("compare", "mlp", "--on", "tens") == ["tensorflow", "tensorrt"]
+    assert offered("compare", "mlp", "--on", "tens") == ["tensorflow", "tensorflow-probability", "tensorrt"]
     assert "torch,jax" in offered("load", "mlp", "--on", "torch,")
     assert "jax,torch:compile" in offered("compare", "mlp", "--on", "jax,torch:")
     assert offered("compare", "mlp", "--on", "nothing:") == []

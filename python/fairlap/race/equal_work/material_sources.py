@@ -149,10 +149,13 @@ def _why_no_route(bundle: Bundle, framework: type[Framework], mode: Mode) -> str
 
 
 def with_own_bounds(name: ContestantName, materials: Materials) -> Materials:
-    """Let answers of the contestant be as far off as the types explain to which its route rounds; else the same."""
+    """Let answers of the contestant be as far off as the types explain to which its route rounds; else the same.
+
+    The materials are of the file that it runs.
+    """
     if materials.work.source is None or materials.work.precision != "fp32" or not name.framework:
         return materials
-    framework, bundle = framework_named(name.framework), _bundle_for(name, materials)
+    framework, bundle = framework_named(name.framework), bundle_in(materials.folder)
     bounds = None if framework.has_own_model else route_to(bundle, framework.name, framework.implementation).bounds
     return materials if bounds is None else replace(materials, output_tolerances=bundle.tolerances[bounds])
 
