@@ -138,7 +138,7 @@ def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Cal
     return call
 
 
-COLD_CALLS, STEADY_S, COLD_S, PAUSE_S = 2, 0.008, 0.08, 0.08
+COLD_CALLS, STEADY_S, COLD_S, PAUSE_S = 2, 0.008, 0.08, 0.04
 _LATELY = {"calls": 0, "ended_s": 0.0}
 
 
