@@ -64,9 +64,8 @@ class AgentRun(AfterTurns):
         target = self._curve.target
         if self._score(self._materials.weights) < target:
             return []
-        score = quantity_text.share(target, 3)
-        text = f"in some blocks the agent scores {score} or more before it learns, so its time there is that of one epoch"
-        return [Notice("W_SCORE_AT_START", text)]
+        had = f"in some blocks the agent scores {quantity_text.share(target, 3)} or more before it learns"
+        return [Notice("W_SCORE_AT_START", f"{had}, so its time there is that of one epoch")]
 
     def step(self, process: OneProcess) -> None:
         """Learn for an epoch."""
