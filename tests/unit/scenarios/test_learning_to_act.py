@@ -182,3 +182,16 @@ def test_a_first_iteration_that_learnt_less_is_found(materials: Materials, tmp_p
     errors = run._errors(lazy)
     assert errors
     assert not any(each.right for each in errors)
+
+
+def test_an_agent_that_has_the_score_before_it_learns_has_a_warning(materials: Materials, tmp_path: Path) -> None:
+    def at_start(to_score: float) -> list[str]:
+        plan = plan_of(asked(batch=2, to_score=Share(to_score)))
+        run = AgentRun(plan, plan.blocks[0], materials, tmp_path, plan.contestants[0])
+        return [each.code for each in run.notices_of_start()]
+
+    plan = plan_of(asked(batch=2))
+    score = AgentRun(plan, plan.blocks[0], materials, tmp_path, plan.contestants[0])._score(materials.weights)
+    assert 0 < score < 0.9
+    assert at_start(score) == ["W_SCORE_AT_START"]
+    assert at_start(score + 0.01) == []

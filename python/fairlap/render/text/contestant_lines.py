@@ -26,7 +26,7 @@ _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF", "W_TRAINING_SUMS")  # of all processes
 OF_THE_WORK = (
     *("W_NO_REFERENCE", "W_FILE_PRECISION", "W_WEAK_PROOF", "W_ILL_CONDITIONED", "W_OTHER_TOKENS"),
-    "W_TOKENS_ALONE",
+    *("W_TOKENS_ALONE", "W_SCORE_AT_START"),
     *("W_REFERENCE_TYPE", "W_ARGUMENTS_RESTORED", "W_ONE_SIZE", "W_LOOSE_CHECK", "W_TRAINING_UNSEEN"),
 )
 """Codes of warnings about what is computed and how its answers are proven, whichever contestant computes it."""

@@ -55,6 +55,18 @@ class AgentRun(AfterTurns):
     def _is_open(self) -> bool:
         return self._curve.reached is None and len(self._curve.evaluations) < self._plan.most_epochs
 
+    def begin(self, process: OneProcess) -> None:
+        super().begin(process)
+        process.result.warnings = [*process.result.warnings, *self.notices_of_start()]
+
+    def notices_of_start(self) -> list[Notice]:
+        """Warn where there is nothing to learn: some drawn weights keep a pole up for a while."""
+        target = self._curve.target
+        if self._score(self._materials.weights) < target:
+            return []
+        had = f"in some blocks the agent scores {quantity_text.share(target, 3)} or more before it learns"
+        return [Notice("W_SCORE_AT_START", f"{had}, so its time there is that of one epoch")]
+
     def step(self, process: OneProcess) -> None:
         """Learn for an epoch."""
         before = self._curve.evaluations[-1] if self._curve.evaluations else Evaluation(0, 0.0, None, None)
