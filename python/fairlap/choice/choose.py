@@ -134,7 +134,7 @@ def _interrupted(found: Choice, status: int, plan: Plan) -> Choice:
 def _planned(request: RaceRequest, notify: Callable[[str], None]) -> Plan:
     """Draw as many blocks as were asked for, else as many as many candidates need for any claim."""
     plan = plan_of(msgspec.structs.replace(request, blocks=request.blocks or BLOCKS), notify)
-    _require_candidates(plan)
+    _require_candidates(plan, asked_at_several=len(request.batch or ()) > 1)
     models, contestants = len(plan.works), len(plan.contestants)
     alone = contestants == 1
     needed = verdict.blocks_to_claim(contestants=models * contestants, interchangeable=alone)
@@ -147,8 +147,16 @@ def _planned(request: RaceRequest, notify: Callable[[str], None]) -> Plan:
     return plan
 
 
-def _require_candidates(plan: Plan) -> None:
+def _require_candidates(plan: Plan, *, asked_at_several: bool) -> None:
     if unlabelled := [work.model for work in plan.works if work.source is None or not work.source.metrics]:
         raise InvalidRequest(f"{unlabelled[0]} has no labelled data; name models of your own", code=CODE)
+    batches = {work.model: work.batch for work in plan.works}
+    if len(set(batches.values())) > 1 and not asked_at_several:
+        at = ", ".join(f"{model} at {batch}" for model, batch in batches.items())
+        raise InvalidRequest(
+            f"candidates would be timed at different batches ({at}); give the same one to all with --batch or --dims, "
+            "or in the example inputs of functions",
+            code=CODE,
+        )
     if len(plan.works) * len(plan.contestants) < 2:
         raise InvalidRequest("there is one candidate; name two models, or two contestants with --on", code=CODE)

@@ -61,10 +61,10 @@ class PythonFunction(SourceKind):
         returned, taken = returned_by(source), _sizes_for(source)
         source = msgspec.structs.replace(source, dims=())
         if (model := _torch_source(source, returned)) is not None:
-            require_no_sizes(source)
+            require_no_sizes(source, model.example)
             found = opened_module(model, source, folder)
         elif (function := _jax_source(source, returned)) is not None:
-            require_no_sizes(source)
+            require_no_sizes(source, function.example)
             (folder / _JAX_MARK).touch()
             found = opened_jax(function, source, folder)
         elif (pair := _keras_model(returned)) is not None:

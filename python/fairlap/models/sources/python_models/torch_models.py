@@ -27,8 +27,10 @@ from fairlap.models.spec import Constant, Dtype, Fill, Spec, Tensor
 from fairlap.request.fields.source import Source
 
 
-def require_no_sizes(source: Source) -> None:
-    if source.shapes or (source.dims and not source.among_others) or source.batch is not None:
+def require_no_sizes(source: Source, example: Mapping[str, Any] | None = None) -> None:
+    """Refuse sizes that are asked for, but a batch that the example inputs have."""
+    batches = {each.shape[0] for each in (example or {}).values() if len(each.shape)}
+    if source.shapes or (source.dims and not source.among_others) or source.batch not in (None, *batches):
         raise SourceError(f"the example inputs decide the sizes of {source.text}; change them there", code="E_SHAPES")
 
 
