@@ -89,7 +89,7 @@ def test_a_node_that_is_killed_under_load_takes_only_its_own_requests_with_it(no
         while len(server.truths) < 100:  # at most 60 of them are of the examination
             assert time.monotonic() < deadline_s
             time.sleep(0.01)
-        nodes.kill("second")
+        nodes.kill_all("second")
         output, errors = begun.communicate(timeout=300)
     first, second = json.loads(output)["processes"]
     assert (first["outcome"], first["code"], second["outcome"]) == ("failed", "E_CLIENT_LOST", "finished")

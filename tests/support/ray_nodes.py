@@ -55,15 +55,19 @@ class RayNodes:
         self._orphans += children_of(raylet)
         os.kill(raylet, signal.SIGKILL)
 
-    def stop(self) -> None:
-        """Ray's agents end a minute after their node, and hide their environment behind a title."""
-        for name in self._nodes:
-            for pid in self.processes(name):
-                self._orphans += children_of(pid)
-                kill(pid)
+    def kill_all(self, name: str) -> None:
+        """Kill everything that runs there, as when the machine is switched off."""
+        for pid in self.processes(name):
+            self._orphans += children_of(pid)
+            kill(pid)
         for pid in self._orphans:
             if content(pid, "cmdline").startswith(b"ray::"):
                 kill(pid)
+
+    def stop(self) -> None:
+        """Ray's agents end a minute after their node, and hide their environment behind a title."""
+        for name in self._nodes:
+            self.kill_all(name)
 
 
 def children_of(parent: int) -> list[int]:

@@ -16,6 +16,7 @@ from fairlap.scenarios.streams.answers import answer_in
 from fairlap.scenarios.streams.clients.client import Certificates, RawAnswer
 from fairlap.scenarios.streams.clients.client_of_server import client_for
 from fairlap.scenarios.streams.clients.manner import LEFT, Manner
+from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.race.mannered_load import share_after_hang_up
 from fairlap.scenarios.streams.servers import stream_server
@@ -131,6 +132,21 @@ def test_slow_clients_keep_others_waiting_where_a_server_waits_for_them(
         ratio[waits] = row.scenario_figures["others_latency_ratio"].value
         assert row.scenario_figures["slow_answer_p50_ns"].value > (found.others_p50_ns or 0)
     assert ratio[True] > 1.5 * ratio[False]
+
+
+def test_usual_clients_alone_come_first_in_every_other_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_client_floor(monkeypatch)
+    offered: list[bool] = []
+    load = Contestant.load
+
+    def noted(self: Contestant, *asked: Any, **how: Any) -> Any:
+        offered.append(bool(how["manners"]))
+        return load(self, *asked, **how)
+
+    monkeypatch.setattr(Contestant, "load", noted)
+    with StreamingServer(first_ms=2.0) as server:
+        raced(file_of_prompts(tmp_path), server, rate=100.0, trial=0.1, tokens=TOKENS, abort=0.3, blocks=2)
+    assert offered == [False, True, True, False]
 
 
 def test_exactly_the_shares_are_drawn_and_each_hangs_up_at_another_token() -> None:
