@@ -32,7 +32,7 @@ def document_of(found: SuiteDocument) -> Document:
             Section(
                 "Works", [table] if table.rows else [], [f"{_MEANING} {RATIOS_OF_BLOCKS}"] if table.rows else [], chart
             ),
-            Section("Without a result", notes=list(_troubles(found))),
+            Section("Without a verdict", notes=list(_troubles(found))),
             Section(
                 "Left out",
                 [Table("Races that were not run", ("race", "why"), [[each.name, each.why] for each in found.left_out])]
@@ -58,7 +58,7 @@ def _facts(found: SuiteDocument) -> tuple[str, ...]:
     share = quantity_text.share(found.error_rate)
     return (
         f"suite {found.suite}: {races}{shard}, {found.state}",
-        f"{quantity_text.count(found.works, 'work')} share one error rate of {share}; "
+        f"one error rate of {share} over {quantity_text.count(found.works, 'work')}; "
         f"{found.file} has the SHA-256 {found.sha256}",
     )
 

@@ -40,7 +40,7 @@ from fairlap.frameworks.adapter_parts.onnx_graph import (
 from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
 from fairlap.frameworks.adapter_parts.onnxruntime_custom_ops import CUSTOM_OPS, custom_ops_in_force, register_custom_ops
 from fairlap.frameworks.adapter_parts.precisions.onnx_in_16_bits import NAMES, in_16_bits
-from fairlap.frameworks.adapter_parts.precisions.onnxruntime_memory import SessionMemory, call_of
+from fairlap.frameworks.adapter_parts.precisions.onnxruntime_memory import SessionMemory, and_hand_through, call_of
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import (
     operations_in,
@@ -340,7 +340,7 @@ def _bind(session: Any, work: Workload, held: Mapping[str, Any], place: _Place, 
 
     binding, values = place.memory.bound(session, work, inputs, held)
     if place.stream is None:
-        return call_of(session, binding, values)
+        return and_hand_through(call_of(session, binding, values), place.memory.handed_through(inputs, held))
     from fairlap.engine.cuda.device_completion import device_completion
 
     wait = device_completion(place.memory.number)

@@ -187,9 +187,9 @@ def ill_conditioned(reference: Outputs, plain: Outputs | None, allowed: Mapping[
     return [
         Notice(
             "W_ILL_CONDITIONED",
-            f"on these inputs a plain float32 computation is off by {off[worst]:.1e} in {worst}, since values cancel "
-            "inside of the model: every framework will be, and wider bounds hold; inputs such as the model was made "
-            "for may be better: --range, --inputs",
+            f"on these inputs a float32 computation may be off by {off[worst]:.1e} in {worst}, since values cancel "
+            "inside of the model or a sigmoid is nearly 0: wider bounds hold for all; inputs such as the model was "
+            "made for may be better: --range, --inputs",
         )
     ]
 

@@ -78,22 +78,24 @@ def test_a_float32_computation_whose_values_cancel_is_right_and_the_row_says_so(
         )
 
 
-def test_a_sigmoid_that_is_nearly_zero_may_round_as_a_number_near_one(tmp_path: Path) -> None:
-    """As ONNX Runtime's does, of whose answers near 1e-5 a hundredth is rounding; other weights are still seen."""
+@pytest.mark.parametrize("bias", [-12.0, -14.0, -16.0, -17.5])
+def test_a_sigmoid_that_is_nearly_zero_may_round_as_a_number_near_one(bias: float, tmp_path: Path) -> None:
+    """As ONNX Runtime's does, of whose answers near 1e-5 a hundredth is rounding; then other weights are still seen."""
     make = onnx.helper.make_node
     nodes = [
         make("MatMul", ["x", "weight"], ["y"]),
         make("Add", ["y", "bias"], ["z"]),
         make("Sigmoid", ["z"], ["out"]),
     ]
-    arrays: dict[str, Any] = {"weight": drawn(16, 4096) / 4, "bias": np.float32(-12.0)}
+    arrays: dict[str, Any] = {"weight": drawn(16, 4096) / 4, "bias": np.float32(bias)}
     path = saved(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [4, 16])}, arrays)
     materials = materials_of(source_of(path), tmp_path)
     assert "W_ILL_CONDITIONED" in [notice.code for notice in materials.notices]
     inputs = materials.workload("inputs").inputs
     assert share_of_tolerance(materials, by_onnxruntime(onnx.load(path), inputs)) < 1
-    other = saved(tmp_path / "other.onnx", nodes, {"x": (FLOAT, [4, 16])}, arrays | {"weight": 1.05 * arrays["weight"]})
-    assert share_of_tolerance(materials, by_onnxruntime(onnx.load(other), inputs)) > 1
+    other = saved(tmp_path / "other.onnx", nodes, {"x": (FLOAT, [4, 16])}, arrays | {"weight": 1.5 * arrays["weight"]})
+    has_digits_left = bias > -15
+    assert (share_of_tolerance(materials, by_onnxruntime(onnx.load(other), inputs)) > 1) == has_digits_left
 
 
 def test_a_model_without_cancellation_keeps_its_bounds(tmp_path: Path) -> None:

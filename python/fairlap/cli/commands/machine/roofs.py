@@ -14,6 +14,7 @@ from fairlap.cli.output import print_note, print_result
 from fairlap.errors import InvalidRequest
 from fairlap.machine.hardware.instructions import measured_name, not_measured
 from fairlap.machine.hardware.roofs import Roof, Roofs
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.printed_document import PrintedDocument
 from fairlap.quantity_text import count, number, size
 
@@ -57,9 +58,11 @@ def _of_device(device: str, threads: int | None, again: bool) -> list[Roofs]:
 
     if threads is not None:
         raise InvalidRequest(f"--threads is for the CPU; leave it out with --device {device}")
-    if again or kept_roofs_of_device(device) is None:
+    if not again and kept_roofs_of_device(device) is not None:
+        return [roofs_of_device(device)]
+    with one_race(device):  # which would be slower beside another, and disturb it
         print_note(f"measuring {device}, which takes some seconds")
-    return [roofs_of_device(device, again=again)]
+        return [roofs_of_device(device, again=again)]
 
 
 def _of_cpu(threads: int | None, again: bool) -> list[Roofs]:
@@ -67,9 +70,12 @@ def _of_cpu(threads: int | None, again: bool) -> list[Roofs]:
 
     found = []
     for each in [threads] if threads is not None else sorted({1, len(usable_cores())}):
-        if again or kept_roofs(each) is None:
+        if not again and kept_roofs(each) is not None:
+            found.append(roofs_of(each))
+            continue
+        with one_race():  # which would be slower beside another, and disturb it
             print_note(f"measuring with {count(each, 'thread')}, which takes some seconds")
-        found.append(roofs_of(each, again=again))
+            found.append(roofs_of(each, again=again))
     return found
 
 

@@ -5,7 +5,7 @@ NumPy has no bfloat16, so such arrays are handed over as the bits that they cons
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -59,6 +59,10 @@ class SessionMemory:
             self._bind(binding.bind_output, binding.bind_ortvalue_output, tensor.name, tensor.dtype, value)
         return binding, held
 
+    def handed_through(self, inputs: Arrays, outputs: Mapping[str, Any]) -> list[tuple[Any, npt.NDArray[Any]]]:
+        """Pair outputs of a graph that are its inputs too, which the session doesn't write, with what they are."""
+        return [(value, narrowed(self.precision, inputs[name])) for name, value in outputs.items() if name in inputs]
+
     def read(self, tensor: Tensor, value: Any) -> npt.NDArray[Any]:
         return widened(self.precision, tensor.dtype, value.numpy())
 
@@ -77,3 +81,12 @@ def call_of(session: Any, binding: Any, held: list[Any], run_options: Any = None
     call = partial(session.run_with_iobinding, *arguments)
     call.__dict__["held"] = held
     return call
+
+
+def and_hand_through(call: Callable[[], Any], pairs: Sequence[tuple[Any, npt.NDArray[Any]]]) -> Callable[[], Any]:
+    def called() -> None:
+        call()
+        for value, array in pairs:
+            value.update_inplace(array)
+
+    return called if pairs else call
