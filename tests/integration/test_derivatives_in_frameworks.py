@@ -31,8 +31,11 @@ def test_every_derivative_of_a_loss_is_the_reference_s(library: str) -> None:
     modes = ("jvp", "vjp", "jacobian", "hvp", "hessian", "third")
     rows = raced("mlp_loss", LIBRARIES[library], modes).rows
     assert len(rows) == len(modes) * len(LIBRARIES[library])
-    assert {(row.outcome, row.message) for row in rows} == {("finished", "")}
-    assert all(row.judged.value > 0 for row in rows)
+    lacking = {(row.contestant, row.mode) for row in rows if row.outcome == "unsupported"}
+    assert lacking == ({("torch:compile", "third")} if library == "torch" else set())
+    raced_ones = [row for row in rows if row.outcome != "unsupported"]
+    assert {(row.outcome, row.message) for row in raced_ones} == {("finished", "")}
+    assert all(row.judged.value > 0 for row in raced_ones)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

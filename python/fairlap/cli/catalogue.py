@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Framework
 from fairlap.frameworks.registry import framework_named, framework_names, is_importable
 from fairlap.models.registry import find, workload_names
-from fairlap.models.spec import Tensor
+from fairlap.models.spec import Spec, Tensor
 from fairlap.printed_document import PrintedDocument
 from fairlap.request.names import FILE
 from fairlap.request.work import PRECISIONS_OF_MODELS
@@ -193,6 +195,8 @@ def _routes_of(bundle: Bundle, file: str) -> Iterator[ListedRoute]:
         if adapter.has_own_model:
             continue
         route = route_to(bundle, name, adapter.implementation)
+        if not route.why_not and (why := _why_nothing_runs(adapter, bundle.spec)):
+            route = msgspec.structs.replace(route, name="", why_not=why)
         lacks = {each: adapter.why_not_in(each) or route.why_not_in(each) for each in PRECISIONS_OF_MODELS}
         yield ListedRoute(
             f"{name}:{FILE}={file}" if file else name,
@@ -203,6 +207,14 @@ def _routes_of(bundle: Bundle, file: str) -> Iterator[ListedRoute]:
             tuple(precision for precision, why in lacks.items() if not why),
             {precision: why for precision, why in lacks.items() if why and not route.why_not},
         )
+
+
+def _why_nothing_runs(adapter: type[Framework], spec: Spec) -> str:
+    """Explain why there is nothing that the framework could do with a model to which it has a route."""
+    if adapter.generates_only and not spec.continuation:
+        return f"it runs {adapter.generates_only} with --generate, and nothing else"
+    reasons = [adapter.why_no_mode("", mode) for mode in spec.modes]
+    return reasons[0] if all(reasons) else ""
 
 
 def models() -> list[ListedModel]:

@@ -219,6 +219,7 @@ class Framework(SeveralWorks, ABC):
     no_precision: ClassVar[Mapping[Precision, str]] = {}  # why it lacks one, where that is known
     device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
     generates: ClassVar[bool] = False  # its adapter can answer token by token
+    generates_only: ClassVar[str] = ""  # of what, where it does nothing else
     rank_launcher: ClassVar[RankLauncher] = ""  # what starts the ranks that share its steps; "" if it has none
     has_own_model: ClassVar[bool] = False  # a server, which is not given the model that is raced
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs

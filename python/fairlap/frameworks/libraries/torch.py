@@ -101,7 +101,8 @@ class Torch(Framework):
     modes_of: ClassVar = {
         FSDP: ("train",),  # what it divides is kept from step to step
         GRAPH: ("infer",),
-        "compile": ("infer", "grad", "train", *DERIVATIVES),  # it would unroll the steps of a simulation
+        # It would unroll the steps of a simulation, and Dynamo does not trace three gradients inside of each other.
+        "compile": ("infer", "grad", "train", *(mode for mode in DERIVATIVES if mode != "third")),
     }
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64")

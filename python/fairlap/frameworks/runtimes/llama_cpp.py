@@ -36,6 +36,7 @@ class LlamaCpp(Framework):
     implementation = name
     options: ClassVar = {KeptPrompt.OPTION: ("kept",)}
     generates = True
+    generates_only = "GGUF files"
     no_precision: ClassVar = dict.fromkeys(
         ("fp16", "bf16", "autocast", "int8", "tf32"), "it computes in the types of the file"
     )

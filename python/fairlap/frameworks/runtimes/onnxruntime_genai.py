@@ -23,6 +23,7 @@ class OnnxRuntimeGenAi(Framework):
     implementation = "onnx"
     options: ClassVar = {KeptPrompt.OPTION: ("kept",)}
     generates = True
+    generates_only = "causal language models of your own"
     environment: ClassVar = {"ORT_DISABLE_TELEMETRY": "1"}
     no_precision: ClassVar = dict.fromkeys(
         ("fp16", "bf16", "autocast", "int8", "tf32"), "it computes in the types of the exported file, float32"

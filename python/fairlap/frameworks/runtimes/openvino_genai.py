@@ -32,6 +32,7 @@ class OpenVinoGenAi(Framework):
     module = "openvino_genai"
     implementation = name
     generates = True
+    generates_only = "causal language models of your own"
     environment: ClassVar = {"OPENVINO_TELEMETRY": "0"}
     no_precision: ClassVar = dict.fromkeys(
         ("fp16", "bf16", "autocast", "int8", "tf32"), "it is raced in float32, the precision of the exported folder"
