@@ -134,7 +134,7 @@ def _interrupted(found: Choice, status: int, plan: Plan) -> Choice:
 def _planned(request: RaceRequest, notify: Callable[[str], None]) -> Plan:
     """Draw as many blocks as were asked for, else as many as many candidates need for any claim."""
     plan = plan_of(msgspec.structs.replace(request, blocks=request.blocks or BLOCKS), notify)
-    _require_candidates(plan, asked_at_several=len(request.batch or ()) > 1)
+    _require_candidates(plan, asked_at_several=isinstance(request.batch, tuple) and len(request.batch) > 1)
     models, contestants = len(plan.works), len(plan.contestants)
     alone = contestants == 1
     needed = verdict.blocks_to_claim(contestants=models * contestants, interchangeable=alone)

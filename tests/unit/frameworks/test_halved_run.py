@@ -119,9 +119,9 @@ def test_a_program_that_fails_or_is_not_there_shows_nothing(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("core_to_itself")
 @pytest.mark.parametrize("argument", ["", "silent"])
 def test_harnesses_of_a_factor_of_two_that_race_by_wall_time_have_the_warning(tmp_path: Path, argument: str) -> None:
+    require_core_to_itself()
     given = []
     for name, work in (("old", 2000), ("new", 1000)):
         run = shlex.join([sys.executable, "-I", "-S", str(harness(tmp_path, work)), argument])
@@ -136,8 +136,8 @@ def test_harnesses_of_a_factor_of_two_that_race_by_wall_time_have_the_warning(tm
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("core_to_itself")
 def test_a_harness_that_doubles_its_repetitions_is_known(tmp_path: Path) -> None:
+    require_core_to_itself()
     script = tmp_path / "autorange.py"
     script.write_text(AUTORANGE)
     assert codes_of([sys.executable, "-I", "-S", str(script)]) == ["W_TIMES_ITSELF"]

@@ -59,7 +59,7 @@ def _of_device(device: str, threads: int | None, again: bool) -> list[Roofs]:
     if threads is not None:
         raise InvalidRequest(f"--threads is for the CPU; leave it out with --device {device}")
     if not again and kept_roofs_of_device(device) is not None:
-        return [roofs_of_device(device)]
+        return [roofs_of_device(device, again=again)]
     with one_race(device):  # which would be slower beside another, and disturb it
         print_note(f"measuring {device}, which takes some seconds")
         return [roofs_of_device(device, again=again)]
@@ -71,7 +71,7 @@ def _of_cpu(threads: int | None, again: bool) -> list[Roofs]:
     found = []
     for each in [threads] if threads is not None else sorted({1, len(usable_cores())}):
         if not again and kept_roofs(each) is not None:
-            found.append(roofs_of(each))
+            found.append(roofs_of(each, again=again))
             continue
         with one_race():  # which would be slower beside another, and disturb it
             print_note(f"measuring with {count(each, 'thread')}, which takes some seconds")
