@@ -30,7 +30,9 @@ def test_every_derivative_of_a_loss_is_the_reference_s(library: str) -> None:
     pytest.importorskip(library, reason="`make test-slow` installs it and runs this")
     modes = ("jvp", "vjp", "jacobian", "hvp", "hessian")
     rows = raced("mlp_loss", LIBRARIES[library], modes).rows
-    traced = tuple(each for each in LIBRARIES[library] if each != "torch:compile")  # which has no third derivatives
+    # Dynamo does not trace three gradients, and XLA compiles nested forward accumulators anew for each input.
+    lacking = {"torch:compile": None, "tensorflow:xla": "tensorflow:xla:direction=reverse"}
+    traced = tuple(name for each in LIBRARIES[library] if (name := lacking.get(each, each)) is not None)
     rows += raced("mlp_loss", traced, "third").rows
     assert len(rows) == len(modes) * len(LIBRARIES[library]) + len(traced)
     assert {(row.outcome, row.message) for row in rows} == {("finished", "")}

@@ -210,7 +210,8 @@ class TimedWork:
         else:
             raise OtherWork(
                 f"calls on inputs that had not occurred before took {quantity_text.duration(shortest_ns)} or more, "
-                f"others {quantity_text.duration(repeated_ns)}: its answers are kept from before",
+                f"others {quantity_text.duration(repeated_ns)}: its answers are kept from before, or what it compiled "
+                "fits no other inputs",
                 "E_KEPT_ANSWERS",
             )
 
