@@ -159,6 +159,19 @@ def test_a_full_output_still_says_where_the_run_is() -> None:
     assert "[E_FILE]" in done.stderr
 
 
+def test_a_run_whose_own_file_cannot_be_written_is_kept_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that fills up during a race, where the store is not asked for or full too."""
+    monkeypatch.setattr("fairlap.cli.races.run_race.write_all", lambda *_: ["race.json could not be written"])
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    done = here(*RACE, "--blocks", "1", "--seconds", "0.02", "--no-store", "-o", tmp_path / "race.json", "--quiet")
+    assert done.returncode == 1
+    [kept] = re.findall(r"fairlap runs import (\S+)`", done.stderr)
+    assert len(load_run(Path(kept)).processes) == 2
+
+
 MARK = "FAIRLAP_TEST_OF_A_SUSPENDED_RACE"
 BLOCKS, SUSPENDED_S = 4, 6
 

@@ -7,7 +7,7 @@ import math
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -230,7 +230,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     if recorder and run_id:
         run_id, not_stored = recorder.send(run_id)
     failures = [*race.failures, *write_all(output.files, results)]
-    elsewhere = _kept_elsewhere(run, output) if recorder and not_stored and not run_id else None
+    is_nowhere = not run_id and (not_stored is not None or bool(failures))
+    elsewhere = _kept_elsewhere(run, output, failures) if is_nowhere else None
     try:
         if output.answer is None:
             _print_answer(results, as_json=output.as_json)
@@ -263,9 +264,10 @@ def has_a_result(results: Results) -> bool:
     )
 
 
-def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:
+def _kept_elsewhere(run: Run, output: RunOutput, failures: Sequence[str]) -> Path | None:
     """Save a run that the store does not hold whole to a temporary file, unless another file of the race has it."""
-    if not run.processes or any(chosen.name == "json" for _, chosen in output.files):
+    is_written = not failures and any(chosen.name == "json" for _, chosen in output.files)
+    if not run.processes or is_written:
         return None
     try:
         path = Path(tempfile.mkdtemp(prefix="fairlap-run-")) / "race.json"
