@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from itertools import count
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from fairlap.scenarios import regime
 from fairlap.scenarios.callables.in_process import compare
 from fairlap.scenarios.regime import Regime, regime_named
 from watched_machine import fake_nvml_path, fresh_fake_nvml
+
+
+_BEFORE_IT_IS_WARM = 50  # kernels, of the hundreds that are a load
 
 
 class Clock:
@@ -97,11 +101,11 @@ def test_callables_are_timed_at_the_clock_that_load_leads_to(monkeypatch: pytest
     monkeypatch.setattr(sample_clocks, "_PERIOD_S", 0.002)
     monkeypatch.setattr(regime, "_LEAST_LOAD_S", 0.3)
     monkeypatch.setattr(regime, "_WINDOW_S", 0.1)
-    began_s = time.perf_counter()
+    kernels = count()
 
     def kernel(length_ns: int) -> None:
-        loaded_s = time.perf_counter() - began_s
-        nvml.fake_nvml_set_reading(0, b"sm_mhz", 1980 if loaded_s < 0.3 else 1605)
+        """Slow down the clock early in the load, and not at a time at which a busy machine may be somewhere else."""
+        nvml.fake_nvml_set_reading(0, b"sm_mhz", 1980 if next(kernels) < _BEFORE_IT_IS_WARM else 1605)
         machine.kernel(length_ns)
 
     callables = {"fast": lambda: kernel(20_000), "slow": lambda: kernel(40_000)}
