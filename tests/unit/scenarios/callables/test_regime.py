@@ -17,7 +17,6 @@ from fairlap.scenarios.callables.in_process import compare
 from fairlap.scenarios.regime import Regime, regime_named
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
-
 _BEFORE_IT_IS_WARM = 50  # kernels, of the hundreds that are a load
 
 
