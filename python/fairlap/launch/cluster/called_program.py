@@ -1,4 +1,4 @@
-"""A program of fairlap's in a process of its own, here or on a node of a cluster, that answers one call after another.
+"""Run a fairlap program in its own process, here or on a node of a cluster, and call it again and again.
 
 Calls and answers are bytes with their length, on standard input and output. The program ends when its standard input
 closes, so that one whose caller is gone leaves nothing behind.

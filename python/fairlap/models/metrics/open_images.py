@@ -1,7 +1,7 @@
 """The metric of the Open Images challenges: PASCAL VOC's of 2010 with groups of objects, by what people looked for.
 
-A detection of a class that nobody looked for in the image is not counted. One that overlaps with no single object but
-is inside of a group is not counted either, except that the surest one in each group counts as finding it.
+Detections of classes that were not verified in an image are ignored. So are those that match no single object but lie
+inside a group, except that the surest one in each group finds it.
 """
 
 from __future__ import annotations
