@@ -212,7 +212,7 @@ def _routes_of(bundle: Bundle, file: str) -> Iterator[ListedRoute]:
 def _why_nothing_runs(adapter: type[Framework], spec: Spec) -> str:
     """Explain why there is nothing that the framework could do with a model to which it has a route."""
     if adapter.generates_only and not spec.continuation:
-        return f"it runs {adapter.generates_only} with --generate, and nothing else"
+        return adapter.why_only_generates()
     reasons = [adapter.why_no_mode("", mode) for mode in spec.modes]
     return reasons[0] if all(reasons) else ""
 

@@ -269,6 +269,10 @@ class Framework(SeveralWorks, ABC):
         return f"{named} runs on {' or '.join(devices)} here; requested was {device}{hint}"
 
     @classmethod
+    def why_only_generates(cls) -> str:
+        return f"{cls.name} runs {cls.generates_only} with --generate, and nothing else"
+
+    @classmethod
     def why_no_mode(cls, variant: str, mode: str) -> str:
         """Empty where it has it."""
         modes = cls.modes_of.get(variant, cls.modes)

@@ -48,7 +48,7 @@ class LlamaCpp(Framework):
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
         if not work.spec.continuation or not work.package.startswith("/"):
-            raise Unsupported(f"{self.name} runs GGUF files with --generate, and nothing else")
+            raise Unsupported(self.why_only_generates())
         on_disk = work.implementation(self.implementation)
         with phase("import"):
             import cyllama

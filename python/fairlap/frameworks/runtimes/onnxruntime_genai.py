@@ -38,7 +38,7 @@ class OnnxRuntimeGenAi(Framework):
         refuse_what_is_unknown(type(self), work, wanted)
         files = self.files(work)
         if not work.spec.continuation or not files or not files[-1].is_file():
-            raise Unsupported(f"{self.name} runs causal language models of your own with --generate, and nothing else")
+            raise Unsupported(self.why_only_generates())
         with phase("import"):
             import onnxruntime_genai
         from importlib.metadata import version

@@ -46,7 +46,7 @@ class OpenVinoGenAi(Framework):
         refuse_what_is_unknown(type(self), work, wanted)
         files = self.files(work)
         if not work.spec.continuation or not files:
-            raise Unsupported(f"{self.name} runs causal language models of your own with --generate, and nothing else")
+            raise Unsupported(self.why_only_generates())
         with phase("import"):
             import openvino
             import openvino_genai

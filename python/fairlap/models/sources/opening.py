@@ -130,18 +130,16 @@ def bytes_of(source: Source) -> int:
 
 def _files_in(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
-        yield from (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        yield from filter(Path.is_file, sorted(path.rglob("*")) if path.is_dir() else [path])
 
 
 def _hashes(paths: tuple[Path, ...]) -> dict[str, str]:
     """SHA-256 of every file, by its path."""
     found = {}
-    for path in paths:
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file():
-                with file.open("rb") as opened:
-                    require_fetched(file, opened.peek())
-                    found[str(file)] = hashlib.file_digest(opened, "sha256").hexdigest()
+    for file in _files_in(paths):
+        with file.open("rb") as opened:
+            require_fetched(file, opened.peek())
+            found[str(file)] = hashlib.file_digest(opened, "sha256").hexdigest()
     return found
 
 

@@ -85,9 +85,7 @@ def choice_of(
     comparable = [name for name in rows if name in scored]
     placed = places(comparable, (by_score, by_time))
     sizes = {name: file_bytes.get(work.work.id) or None for name, (work, _) in rows.items()}
-    by_figure = (
-        partial(_by_size, sizes) if question.minimise == "size" else _by_objective(question.minimise, by_time, rows)
-    )
+    by_figure = _by_objective(question.minimise, by_time, rows, sizes)
     answer = recommended(
         {name: qualified[name].status if name in scored else "no" for name in rows},
         by_score,
@@ -273,9 +271,14 @@ def _compared(outcomes: _Outcomes) -> Compared:
 
 
 def _by_objective(
-    minimise: Objective | None, by_time: Compared, rows: Mapping[str, tuple[WorkResult, Row]]
+    minimise: Objective | None,
+    by_time: Compared,
+    rows: Mapping[str, tuple[WorkResult, Row]],
+    sizes: Mapping[str, int | None],
 ) -> Compared:
-    """Compare by the verdict on times, which is that on costs at one price, else by intervals apart."""
+    """Compare times, and costs at one price, by the verdict; sizes as they are; the others by intervals apart."""
+    if minimise == "size":
+        return partial(_by_size, sizes)
     weight = None if minimise is None else _BY_INTERVALS.get(minimise)
     return by_time if weight is None else partial(_by_intervals, weight, rows)
 
