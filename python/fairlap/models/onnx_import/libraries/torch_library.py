@@ -211,6 +211,24 @@ class TorchLibrary(Library):
         )
         return answer.reshape(*lead, *answer.shape[-2:])
 
+    def convolution(
+        self, *, strides: Sequence[int], pads: Sequence[tuple[int, int]], dilations: Sequence[int], group: int
+    ) -> Callable[..., Any]:
+        """Decide once what a loop by hand would not decide in each call either."""
+        own, after = zip(*pads, strict=True)
+        convolve, contiguous, last = self._convolutions[len(own)], len(own) == 2, self.torch.channels_last
+        edges: list[int] = [] if own == after else [edge for pair in reversed(pads) for edge in pair]
+        own, pad = (0,) * len(own) if edges else own, self.functional.pad
+
+        def convolved(image: Any, kernel: Any, bias: Any = None) -> Any:
+            if contiguous:  # does nothing after another convolution
+                image = image.contiguous(memory_format=last)
+            if edges:
+                image = pad(image, edges)
+            return convolve(image, kernel, bias, strides, own, dilations, group)
+
+        return convolved
+
     def convolve(
         self,
         image: Any,
@@ -221,12 +239,8 @@ class TorchLibrary(Library):
         dilations: Sequence[int],
         group: int,
     ) -> Any:
-        if len(kernel.shape) == 4:  # does nothing after another convolution
-            image = image.contiguous(memory_format=self.torch.channels_last)
-        own, after = zip(*pads, strict=True)
-        if own != after:
-            image, own = self.pad(image, [(0, 0), (0, 0), *pads], 0), (0,) * len(own)
-        return self._convolutions[len(own)](image, kernel, bias, strides, own, dilations, group)
+        found = self.convolution(strides=strides, pads=pads, dilations=dilations, group=group)
+        return found(image, kernel, bias)
 
     def convolve_transposed(
         self, image: Any, kernel: Any, strides: Sequence[int], dilations: Sequence[int], group: int
