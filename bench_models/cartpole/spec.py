@@ -16,7 +16,7 @@ _FARTHEST, _STEEPEST = 2.4, 12 * 2 * math.pi / 360
 def advance(state: Components, action: Any, arrays: Any) -> tuple[Components, Any, Any]:
     position, speed, angle, turning = state
     sine, cosine = arrays.sin(angle), arrays.cos(angle)
-    push = (_FORCE * (2 * action - 1) + _POLE_MASS * _HALF_LENGTH * turning * turning * sine) / _MASS
+    push = (2 * _FORCE * action - _FORCE + _POLE_MASS * _HALF_LENGTH * turning * turning * sine) / _MASS
     turned = (_GRAVITY * sine - cosine * push) / (_HALF_LENGTH * (4.0 / 3.0 - _POLE_MASS * cosine * cosine / _MASS))
     moved = push - _POLE_MASS * _HALF_LENGTH * turned * cosine / _MASS
     found = (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from fairlap.bench_models.agents.algorithm import algorithm_of
 from fairlap.models.spec import BATCH, Constant, Integers, Spec, Tensor, Tolerance, Uniform
@@ -66,7 +66,7 @@ class Environment:
             task=self.task,
             inputs=(
                 Tensor(START, (BATCH, len(self.low)), Uniform(0.0, 1.0)),
-                Tensor(ACTIONS, (BATCH, STEPS), drawn, "int32" if self.actions else "float32"),
+                Tensor(ACTIONS, (STEPS, BATCH), drawn, "int32" if self.actions else "float32"),
             ),
             outputs=(
                 Tensor(OBSERVATION, seen, Constant(0.0)),
@@ -93,8 +93,7 @@ class Environment:
         return [low + shares[:, place] * (high - low) for place, (low, high) in enumerate(ranges)]
 
 
-@dataclass(frozen=True)
-class Rollouts:
+class Rollouts(NamedTuple):
     """The state of all environments between two steps."""
 
     components: Components

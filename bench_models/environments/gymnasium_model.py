@@ -58,7 +58,7 @@ class Implementation(OfEnvironment):
     def bind(self, environments: Any, inputs: Arrays) -> Callable[[], tuple[Any, ...]]:
         starts = np.stack(self.environment.starts(inputs[START].astype(np.float64)), -1)
         discrete = bool(self.environment.actions)
-        actions: Any = np.array(inputs[ACTIONS].T, np.int64 if discrete else np.float64, order="C")
+        actions: Any = inputs[ACTIONS].astype(np.int64 if discrete else np.float64)
         actions = actions if discrete else actions[..., None]
         return partial(self.rollouts, environments, starts, actions)
 

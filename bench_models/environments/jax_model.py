@@ -23,22 +23,26 @@ class Implementation(OfEnvironment):
         environment = self.environment
         first = tuple(environment.starts(inputs[START].astype(self.state_type)))
 
+        def seen(at: Rollouts) -> Any:
+            return jnp.stack(environment.observe(at.components, jnp), -1).astype(jnp.float32)
+
         def one(carried: Any, action: Any) -> tuple[Any, None]:
-            at, _, observed, returns, episodes = carried
-            found, rewards = step(environment, first, Rollouts(*at), action, jnp)
-            observation = jnp.stack(environment.observe(found.components, jnp), -1).astype(jnp.float32)
-            after = (found.components, found.elapsed, found.ended)
-            return (after, observation, observed + observation, returns + rewards, episodes + found.ended), None
+            at, observed, returns, episodes = carried
+            at, rewards = step(environment, first, at, action.astype(self.state_type), jnp)
+            return (at, observed + seen(at), returns + rewards, episodes + at.ended), None
 
         batch = first[0].shape
-        begun = (first, jnp.zeros(batch, jnp.int32), jnp.zeros(batch, jnp.bool_))
-        return scanned(one, begun, environment.observations, inputs[ACTIONS].T.astype(self.state_type))
+        begun = Rollouts(first, jnp.zeros(batch, jnp.int32), jnp.zeros(batch, jnp.bool_))
+        return scanned(one, seen, begun, inputs[ACTIONS], self.state_type)
 
 
-def scanned(one: Any, begun: Any, observations: int, actions: Any) -> tuple[Any, ...]:
-    """Scan ``one`` over the actions: it carries the state, which is ``begun``, the last observation and the sums."""
+def scanned(one: Any, seen: Any, begun: Any, actions: Any, state_type: str) -> tuple[Any, ...]:
+    """Scan ``one`` over the actions: it carries the state and the sums. Give the last observation too.
+
+    A scan that carried the observation as well took a tenth longer.
+    """
+    observed = jnp.zeros_like(seen(begun))
     batch = actions.shape[1]
-    nothing = jnp.zeros((batch, observations), jnp.float32)
-    sums = (nothing, nothing, jnp.zeros(batch, actions.dtype), jnp.zeros(batch, jnp.int32))
-    (_, *found), _ = jax.lax.scan(one, (begun, *sums), actions)
-    return tuple(found)
+    sums = (observed, jnp.zeros(batch, state_type), jnp.zeros(batch, jnp.int32))
+    (last, *found), _ = jax.lax.scan(one, (begun, *sums), actions)
+    return seen(last), *found

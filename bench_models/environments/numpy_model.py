@@ -14,7 +14,7 @@ from fairlap.models.arrays import Arrays
 class Implementation(OfEnvironment):
     def bind(self, inputs: Arrays) -> Callable[[], tuple[Any, ...]]:
         kind = np.dtype(self.state_type)
-        return partial(self.rollouts, inputs[START].astype(kind), np.array(inputs[ACTIONS].T, kind, order="C"))
+        return partial(self.rollouts, inputs[START].astype(kind), inputs[ACTIONS].astype(kind))
 
     def rollouts(self, shares: Any, actions: Any) -> tuple[Any, ...]:
         environment, batch = self.environment, len(shares)

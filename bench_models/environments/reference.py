@@ -43,7 +43,7 @@ class Implementation(OfEnvironment):
         first = tuple(environment.starts(inputs[START].astype(np.float64)))
         at = Rollouts(first, np.zeros(len(first[0]), np.int64), np.zeros(len(first[0]), np.bool_))
         seen, rewards, ended = [], [], []
-        for action in inputs[ACTIONS].T.astype(np.float64):
+        for action in inputs[ACTIONS].astype(np.float64):
             at, reward = step(environment, first, at, action, np)
             seen.append(np.stack(environment.observe(at.components, np), -1))
             rewards.append(reward)

@@ -22,7 +22,7 @@ class Simulated(nn.Module):
         observed = torch.zeros(batch, environment.observations)
         returns, episodes = torch.zeros(batch, dtype=self._kind), torch.zeros(batch, dtype=torch.int32)
         observation = observed
-        for action in actions.to(self._kind).T.contiguous().unbind():
+        for action in actions.to(self._kind).unbind():
             at, rewards = step(environment, first, at, action, torch)
             observation = torch.stack(environment.observe(at.components, torch), -1).float()
             observed += observation

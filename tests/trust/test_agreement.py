@@ -11,7 +11,7 @@ import pytest
 from fairlap.machine.programs.process_tree import descendants
 from fairlap.machine.programs.processes import thread_states
 
-from .agreement.__main__ import write_files, write_models
+from .agreement.__main__ import chosen, write_files, write_models
 from .agreement.by_hand.sizes import BATCH, LENGTHS
 from .agreement.case import BY_HAND, Case, median_of
 from .agreement.cases import CASES
@@ -49,6 +49,17 @@ def test_every_case_has_its_loop(case: Case) -> None:
         of_user = case.name in OF_USERS and "of_a_user" in functions
         assert not given or given[0] in functions or of_user or f"{given[0]}.py" in offered
         assert not case.writes or case.writes in offered["users_files.py"]
+
+
+def test_cases_are_chosen_by_name_or_all_of_one_kind() -> None:
+    names = [case.name for case in chosen(CASES, "simulating,latency,solving with diffrax")]
+    assert names[0] == "latency"
+    assert "solving with scipy:LSODA" not in names
+    assert [name for name in names if name.startswith("solving")] == ["solving with diffrax"]
+    libraries = {name.partition(" with ")[2] for name in names if name.startswith("simulating")}
+    assert libraries == {"numpy", "torch", "jax", "gymnax", "gymnasium", "gymnasium:vectorized"}
+    with pytest.raises(SystemExit):
+        chosen(CASES, "simulate")
 
 
 OF_USERS = {

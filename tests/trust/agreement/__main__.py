@@ -2,6 +2,7 @@
 
 python -m tests.trust.agreement                              all cases, ten pairs of each: hours on two cores
 python -m tests.trust.agreement --only latency,train --pairs 6 --threads 2
+python -m tests.trust.agreement --only simulating --on numpy,jax     "simulating with numpy" and "simulating with jax"
 python -m tests.trust.agreement --on torch,jax --device cuda:0 --threads 1 --out build/trust/cuda
 python -m tests.trust.agreement --pairs 0                    only the table of all pairs in --out so far
 
@@ -65,17 +66,23 @@ def may_run(case: Case) -> bool:
 
 
 def chosen(cases: Sequence[Case], only: str) -> list[Case]:
-    wanted = [each for each in only.split(",") if each]
-    unknown = set(wanted) - {case.name for case in cases}
+    """Choose cases by their names, or by these up to " with ": ``simulating`` chooses it with every library."""
+    wanted = {each for each in only.split(",") if each}
+    names = {case.name: {case.name, case.name.partition(" with ")[0]} for case in cases}
+    unknown = wanted.difference(*names.values())
     if unknown:
-        sys.exit(f"no case named {', '.join(sorted(unknown))}; there are {', '.join(case.name for case in cases)}")
-    return [case for case in cases if not wanted or case.name in wanted]
+        sys.exit(f"no case named {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    return [case for case in cases if not wanted or names[case.name] & wanted]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.trust.agreement")
     parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--only", default="", help="cases, separated by commas")
+    parser.add_argument(
+        "--only",
+        default="",
+        help='cases, or their names up to " with ", separated by commas',
+    )
     parser.add_argument("--on", default="", help="contestants, separated by commas")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--device", default="cpu")
