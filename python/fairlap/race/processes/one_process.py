@@ -38,6 +38,7 @@ _FEWEST_CALLS = 10
 _FEWEST_SAMPLES = 2
 _FIRST = "before"
 _WARM_UP_S = 0.15
+_WARM_UP_OF_LATER_S = 0.06  # of a process that is warm from other works
 _SHORTEST_CALL_S = 1e-5  # of a shorter one, the checked call says nothing
 
 
@@ -166,7 +167,8 @@ class ProcessRun:
         It is not a round, and its length is fixed: waiting until times have settled takes seconds on a busy machine,
         and what settles late is seen in the rounds.
         """
-        calls = math.ceil(_WARM_UP_S / max(self._call_s, _SHORTEST_CALL_S))
+        seconds = _WARM_UP_OF_LATER_S if self.result.works_before else _WARM_UP_S
+        calls = math.ceil(seconds / max(self._call_s, _SHORTEST_CALL_S))
         self._take(self._turn_s, warmup=calls)
 
     @_stage
