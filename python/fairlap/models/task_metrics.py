@@ -29,6 +29,7 @@ from fairlap.models.metrics import (
     values,
 )
 from fairlap.models.metrics.metric import Array, Output, Parts, TaskMetric, refuse
+from fairlap.suggestions import not_one_of
 
 METRICS: Mapping[str, TaskMetric] = {
     name: metric
@@ -89,9 +90,15 @@ def found_metric(text: str) -> TaskMetric | None:
 def metric_named(text: str) -> TaskMetric:
     """Find it as ``found_metric`` does; another word is refused."""
     if (found := found_metric(text)) is None:
-        families = ", ".join(f"{name}@NUMBER" for name in FAMILIES)
-        raise refuse(f"no metric named {text.partition(':')[0]!r}; they are {', '.join(METRICS)}, {families}")
+        raise refuse(not_one_of(text.partition(":")[0], _forms(text)))
     return found
+
+
+def _forms(text: str) -> list[str]:
+    """List the names of all metrics, with the number that is given where there is one."""
+    _, at, number = text.partition(":")[0].partition("@")
+    families = [f"{name}@{number or 'NUMBER'}" for name in FAMILIES]
+    return families if at else [*METRICS, *families]
 
 
 def scored_outputs(text: str, among: Sequence[str]) -> tuple[str, ...]:

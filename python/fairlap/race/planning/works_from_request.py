@@ -51,6 +51,7 @@ from fairlap.request.race_request import (
     RaceRequest,
 )
 from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
+from fairlap.suggestions import not_one_of
 from fairlap.worker.process_options import CHECKOUT
 
 _ANSWERS = "it answers token by token"
@@ -145,7 +146,12 @@ def _checkout(request: RaceRequest) -> str:
 
 
 def modes_asked(request: RaceRequest) -> tuple[Mode, ...]:
-    return request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    """List them. Raises InvalidRequest for a name, given in Python, that is none."""
+    found = request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    for mode in found:
+        if mode not in MODES:
+            raise InvalidRequest(f"mode: {not_one_of(mode, MODES)}")
+    return found
 
 
 def precisions_asked(request: RaceRequest) -> tuple[Precision, ...]:
