@@ -64,7 +64,7 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
         bound[name] = whole
     if unbound:
         shapes = f"--shapes {','.join(examples)}"
-        what = f"some dimensions have no size; give all of them, such as {shapes}, or the first ones with --batch"
+        what = f"some dimensions have no size; give all that the model takes, in the form {shapes}, or a --batch"
         raise DimensionsUnbound("; ".join([what, *unbound]))
     return bound
 
