@@ -1,7 +1,7 @@
 """CIFAR-10 and CIFAR-100 in both forms in which they are published: binary records, and pickled dictionaries.
 
-Of the pickles, arrays, texts, lists and dictionaries are read and nothing else: no code in them can run. So are those that
-Python 3 has saved again, in any protocol.
+Of the pickles, arrays, texts, lists and dictionaries are read and nothing else: no code in them can run. So are
+those that Python 3 has saved again, in any protocol.
 """
 
 from __future__ import annotations
