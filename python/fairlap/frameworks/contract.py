@@ -25,7 +25,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.fields.scale import Collective, Rank
 from fairlap.request.work import Precision
-from fairlap.suggestions import did_you_mean, not_one_of
+from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from fairlap.engine import Batch, Notice
@@ -247,7 +247,8 @@ class Framework(SeveralWorks, ABC):
                 of = f"; {' and '.join(only)} has it" if only else ""
                 return f"{cls.name} has no option {option!r}; {listed}{of}"
             if known[option] and value not in known[option]:
-                return f"{cls.name}:{option}={value}: {not_one_of(value, known[option])}"
+                meant = did_you_mean(value, known[option]) or f"it has {', '.join(known[option])}"
+                return f"{cls.name} has no {option} {value!r}; {meant}"
         return ""
 
     @classmethod

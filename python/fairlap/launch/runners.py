@@ -149,7 +149,10 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
                 http_options_in(name.framework_options)
         except (Unsupported, InvalidRequest) as error:
             raise InvalidRequest(f"{name.text}: {error}", code=getattr(error, "code", "")) from None
-        if name.best and (why := _why_not_searched(name, framework)):
+        if name.best and (why := _why_not_searched(name)):
+            raise InvalidRequest(f"{name.text}: {why}")
+        declares = (framework.options or framework.options_of) and not framework.has_own_model
+        if (name.best or declares) and (why := framework.why_no_option(name.variant, _own(name))):
             raise InvalidRequest(f"{name.text}: {why}")
     return frameworks
 
@@ -162,17 +165,19 @@ def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: t
                 raise InvalidRequest(f"{why}; leave it out", code="E_CONTESTANT")
 
 
-def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:
-    """Explain why its given options cannot be part of every candidate of a search.
-
-    Otherwise the default would be refused in the search's first race, after it was prepared.
-    """
-    options = without_process_options(without_choice(name.framework_options))
-    options.pop(SLOWDOWN, None)
+def _why_not_searched(name: ContestantName) -> str:
+    """Explain why its given number of threads cannot be part of every candidate of a search."""
     threads = dict(name.options).get(THREADS, "1")
     if not threads.isdecimal() or int(threads) < 1:
         return f"{THREADS} must be a whole number above 0 (got {threads})"
-    return framework.why_no_option(name.variant, options)
+    return ""
+
+
+def _own(name: ContestantName) -> dict[str, str]:
+    """Select the options that its framework is given."""
+    options = without_process_options(without_choice(over_http.without_server(name.framework_options)))
+    options.pop(SLOWDOWN, None)
+    return options
 
 
 def _runner(

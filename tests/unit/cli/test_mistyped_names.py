@@ -51,6 +51,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("time", "math:snh"), "sinh"),
         (("compare", "mlp", "--on", "torch", "--mode", "Inferr"), "infer"),
         (("compare", "mlp", "--on", "TORCH"), "torch"),
+        (("compare", "mlp", "--on", "torch,onnxruntime:spining=on"), "spinning"),
+        (("compare", "mlp", "--on", "torch,onnxruntime:spinning=oof"), "off"),
         (("compare", "mlp", "--on", "torch:COMPILE"), "compile"),
         (("compare", "mlp", "--on", "torch", "--precision", "FP32"), "fp32"),
         (("compare", "mlp", "--on", "torch", "--fresh", "evry"), "every"),
