@@ -26,7 +26,7 @@ class NoCommand(Exception):
 
 @dataclass(frozen=True)
 class Summary:
-    """All that a scenario found of a contestant, in words under a heading."""
+    """What a scenario found of a contestant, in words under a heading: all of it, or what a column has."""
 
     head: str
     field: str  # of the row: the reason for its absence is the summary's
@@ -36,6 +36,7 @@ class Summary:
 class RenderSide:
     lacks: ClassVar[frozenset[str]] = frozenset()  # options that `fairlap compare` has, and its command does not
     summaries: ClassVar[tuple[Summary, ...]] = ()
+    columns: ClassVar[tuple[Summary, ...]] = ()  # of tables, next to what is ranked, where that is no call
     tables: ClassVar[Mapping[str, Callable[[Results], Iterator[dict[str, Any]]]]] = {}  # of its charts, by name
 
     def words(self, plan: Plan) -> Words:
@@ -70,6 +71,10 @@ def render_sides() -> tuple[RenderSide, ...]:
 
 def summaries() -> tuple[Summary, ...]:
     return tuple(each for side in render_sides() for each in side.summaries)
+
+
+def columns_of_scenarios() -> tuple[Summary, ...]:
+    return tuple(each for side in render_sides() for each in side.columns)
 
 
 def notes_on(rows: Sequence[Row]) -> list[str]:

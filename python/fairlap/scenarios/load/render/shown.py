@@ -13,6 +13,7 @@ from fairlap.request.fields.load import Load
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.load.loadgen_messages import BOUNDS, BY_THE_PATH, WHY_INVALID
+from fairlap.scenarios.load.render.columns import COLUMNS
 
 
 def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
@@ -41,6 +42,7 @@ _BESIDE_A_RATE = (
 
 class LoadShown(RenderSide):
     lacks = frozenset({"--mode"})
+    columns = COLUMNS
     tables: ClassVar = {"load_bounds": _bounds}
 
     def words(self, plan: Plan) -> Words:
