@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairlap.plugins import class_at
 from fairlap.race.planning.plan import Plan
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import Scenario, scenarios
+
+if TYPE_CHECKING:
+    from fairlap.render.charts.parts.chart import Chart
 
 Words = list[str]
 
@@ -38,6 +41,7 @@ class RenderSide:
     summaries: ClassVar[tuple[Summary, ...]] = ()
     columns: ClassVar[tuple[Summary, ...]] = ()  # of tables, next to what is ranked, where that is no call
     tables: ClassVar[Mapping[str, Callable[[Results], Iterator[dict[str, Any]]]]] = {}  # of its charts, by name
+    sections: ClassVar[Mapping[str, str]] = {}  # of the page that its charts are in, before the others, with titles
 
     def words(self, plan: Plan) -> Words:
         """Give the options that ask for it. Raises NoCommand where none do."""
@@ -45,6 +49,10 @@ class RenderSide:
 
     def lines(self, row: Row) -> list[str]:
         """Describe what stands below the line of a contestant, besides the summaries."""
+        return []
+
+    def charts(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Chart]:
+        """Draw its tables; nothing where they are empty."""
         return []
 
     def beside_time(self, row: Row) -> str:
