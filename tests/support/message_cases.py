@@ -55,7 +55,6 @@ from fairlap.scenarios.callables.judging import why_not_compared
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
-from fairlap.scenarios.learning.race.scoring_pace import ScoringPaces
 from fairlap.scenarios.learning.race.training_run import TrainingRun
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.speed_tests.fresh_processes import FreshProcesses
@@ -295,7 +294,7 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _process() -> Any:
     result = ProcessResult(0, 0, "torch", WORK.id, "controlled")
     kept = SimpleNamespace(offer=lambda *_: None)
-    bench = SimpleNamespace(kept_weights=kept, scoring_paces=ScoringPaces())
+    bench = SimpleNamespace(kept_weights=kept, kept=lambda _kind, make: make())
     return SimpleNamespace(result=result, bench=bench, worker=None)
 
 

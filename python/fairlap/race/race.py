@@ -155,7 +155,7 @@ class Race:
                     KeptWorkers(self.plan),
                     self._may_go_on,
                     longest_request_s=math.inf if self._ending is None else self._ending.longest_request_s,
-                    trained=self._progress.trained,
+                    goes_on=self._progress.goes_on,
                     ends_by_s=self._ends_by_s,
                 )
                 stack.callback(bench.kept_workers.end_all)

@@ -162,9 +162,9 @@ def test_a_checkpoint_is_of_weights_that_were_scored(materials: Materials, tmp_p
     paces = ScoringPaces()
     bench = SimpleNamespace(
         checkpoints=checkpoints,
-        scoring_paces=paces,
+        kept=lambda kind, make: paces if kind is ScoringPaces else make(),
         sensed=SimpleNamespace(idle=()),
-        trained=lambda result: shown.append(len(result.learning.evaluations)),
+        goes_on=lambda result, *_: shown.append(len(result.learning.evaluations)),
     )
     paces.of(WORK.id).note(2, 1.0, 3.0, 1)
     assert paces.of(WORK.id).every(3) == 3

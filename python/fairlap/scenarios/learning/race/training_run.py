@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from fairlap import quantity_text
@@ -14,14 +15,17 @@ from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.learning.race.checkpoints import Checkpoint
+from fairlap.scenarios.learning.race.epochs_left import EpochsLeft
 from fairlap.scenarios.learning.race.held_out_answers import HELD_OUT
 from fairlap.scenarios.learning.race.learning import Learner
+from fairlap.scenarios.learning.race.scoring_pace import ScoringPaces
 
 
 class TrainingRun(AfterTurns):
     def __init__(self, plan: Plan, block: Block, materials: Materials, scratch: Path, name: ContestantName) -> None:
         super().__init__(plan, block, materials, scratch, name)
-        self._learner, self._limits = Learner(plan, block, materials, scratch), plan.limits
+        self._plan, self._limits = plan, plan.limits
+        self._learner = Learner(plan, block, materials, scratch)
 
     def goes_on(self, bench: Bench) -> bool:
         """Decide on another epoch; the first one is always trained."""
@@ -30,7 +34,7 @@ class TrainingRun(AfterTurns):
 
     def begin(self, process: OneProcess) -> None:
         learner, result = self._learner, process.result
-        learner.pace = process.bench.scoring_paces.of(result.work_id)
+        learner.pace = process.bench.kept(ScoringPaces, ScoringPaces).of(result.work_id)
         found = process.bench.checkpoints.find(result, lambda epochs: learner.origin(result, epochs))
         if found is None:
             return
@@ -52,7 +56,8 @@ class TrainingRun(AfterTurns):
             origin = learner.origin(result, len(learner.curve.evaluations))
             of_epochs = [error for error in result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
             bench.checkpoints.write(result, origin, Checkpoint(learner.curve, of_epochs, learner.state))
-        bench.trained(result)
+        left = bench.kept(EpochsLeft, lambda: EpochsLeft(self._plan))
+        bench.goes_on(result, left.text(result), left.seconds(result, time.monotonic()))
 
     def end(self, process: OneProcess) -> None:
         learner, result = self._learner, process.result
