@@ -14,9 +14,10 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName
-from fairlap.scenarios.learning.race.checkpoints import Checkpoint
+from fairlap.scenarios.learning.race.checkpoints import Checkpoint, Checkpoints
 from fairlap.scenarios.learning.race.epochs_left import EpochsLeft
 from fairlap.scenarios.learning.race.held_out_answers import HELD_OUT
+from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.learning.race.learning import Learner
 from fairlap.scenarios.learning.race.scoring_pace import ScoringPaces
 
@@ -35,7 +36,7 @@ class TrainingRun(AfterTurns):
     def begin(self, process: OneProcess) -> None:
         learner, result = self._learner, process.result
         learner.pace = process.bench.kept(ScoringPaces, ScoringPaces).of(result.work_id)
-        found = process.bench.checkpoints.find(result, lambda epochs: learner.origin(result, epochs))
+        found = process.bench.kept(Checkpoints, Checkpoints).find(result, lambda epochs: learner.origin(result, epochs))
         if found is None:
             return
         learner.go_on_from(found, process.worker, self._limits.answer_s)
@@ -55,7 +56,8 @@ class TrainingRun(AfterTurns):
         if learner.is_scored:
             origin = learner.origin(result, len(learner.curve.evaluations))
             of_epochs = [error for error in result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
-            bench.checkpoints.write(result, origin, Checkpoint(learner.curve, of_epochs, learner.state))
+            checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
+            bench.kept(Checkpoints, Checkpoints).write(result, origin, checkpoint)
         left = bench.kept(EpochsLeft, lambda: EpochsLeft(self._plan))
         bench.goes_on(result, left.text(result), left.seconds(result, time.monotonic()))
 
@@ -66,5 +68,5 @@ class TrainingRun(AfterTurns):
         if learner.goes_on:
             text = f"the budget ended its training after {quantity_text.count(len(learner.curve.evaluations), 'epoch')}"
             result.warnings = [*result.warnings, Notice("W_BUDGET_IN_TRAINING", text)]
-        process.bench.kept_weights.offer(result, learner.curve, learner.state)
+        process.bench.kept(KeptWeights, lambda: KeptWeights(self._plan)).offer(result, learner.curve, learner.state)
         result.scores = {**result.scores, **learner.scores()}
