@@ -58,7 +58,7 @@ def epochs_of(process: ProcessResult) -> int:
 
 def test_one_that_diverges_and_one_that_dies_keep_their_curves_and_the_others_train_on(tmp_path: Path) -> None:
     plan = planned("numpy-trainer,numpy-trainer:diverges,numpy-trainer:killed", epochs=2)
-    race = run_race(plan, checkpoints=Checkpoints(tmp_path / "checkpoints"))
+    race = run_race(plan, kept={Checkpoints: Checkpoints(tmp_path / "checkpoints")})
     found = {process.contestant: process for process in race.processes}
     diverged, killed = found["numpy-trainer:diverges"], found["numpy-trainer:killed"]
     assert (diverged.outcome, diverged.code) == ("disqualified", "E_TRAINING")

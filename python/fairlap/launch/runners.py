@@ -149,7 +149,7 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
                 http_options_in(name.framework_options)
         except (Unsupported, InvalidRequest) as error:
             raise InvalidRequest(f"{name.text}: {error}", code=getattr(error, "code", "")) from None
-        if name.best and (why := _why_not_searched(name, framework)):
+        if why := _why_no_options(name, framework):
             raise InvalidRequest(f"{name.text}: {why}")
     return frameworks
 
@@ -162,17 +162,21 @@ def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: t
                 raise InvalidRequest(f"{why}; leave it out", code="E_CONTESTANT")
 
 
-def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:
-    """Explain why its given options cannot be part of every candidate of a search.
+def _why_no_options(name: ContestantName, framework: type[Framework]) -> str:
+    """Explain which of its options the framework lacks, or cannot be part of every candidate of a search.
 
-    Otherwise the default would be refused in the search's first race, after it was prepared.
+    Those of a framework that declares none are left to its process, unless it is searched, and those of a server are
+    checked by themselves.
     """
-    options = without_process_options(without_choice(name.framework_options))
-    options.pop(SLOWDOWN, None)
     threads = dict(name.options).get(THREADS, "1")
-    if not threads.isdecimal() or int(threads) < 1:
+    if name.best and (not threads.isdecimal() or int(threads) < 1):
         return f"{THREADS} must be a whole number above 0 (got {threads})"
-    return framework.why_no_option(name.variant, options)
+    declares = (framework.options or framework.options_of) and not framework.has_own_model
+    if not (name.best or declares):
+        return ""
+    own = without_process_options(without_choice(over_http.without_server(name.framework_options)))
+    own.pop(SLOWDOWN, None)
+    return framework.why_no_option(name.variant, own)
 
 
 def _runner(

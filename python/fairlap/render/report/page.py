@@ -33,6 +33,7 @@ from fairlap.render.report.scaling_table import NOTE as NOTE_ON_SCALES
 from fairlap.render.report.scaling_table import scaling_tables
 from fairlap.render.report.settings_searches import settings_search
 from fairlap.render.report.slice_tables import slice_tables
+from fairlap.render.scenario_side import render_sides
 from fairlap.render.text.corrupted_scores import NOTE as NOTE_ON_CORRUPTED
 from fairlap.render.text.corrupted_scores import corrupted_sections
 from fairlap.render.text.group_scores import NOTE as NOTE_ON_GROUPS
@@ -43,7 +44,6 @@ from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
 _SECTIONS = {
-    "load": "Latency under load",
     "speed": "Time of a call",
     "scaling": "Speed-up and efficiency",
     "cold": "Start-up",
@@ -308,9 +308,10 @@ def _compiled(shown: Results) -> Markup | None:
 
 
 def _charts(charts: Sequence[Chart]) -> list[Markup]:
+    of_scenarios = {key: title for side in render_sides() for key, title in side.sections.items()}
     return [
         tag("section", tag("h2", title), (_figure(chart) for chart in charts if chart.section == key), id=key)
-        for key, title in _SECTIONS.items()
+        for key, title in (of_scenarios | _SECTIONS).items()
         if any(chart.section == key for chart in charts)
     ]
 
