@@ -11,12 +11,9 @@ from command_line import error_code
 from command_line import here as run
 from onnx_files import drawn
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 OPTIONS = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
 def rows_of(tmp_path: Path, *arguments: object) -> dict[str, dict[str, Any]]:

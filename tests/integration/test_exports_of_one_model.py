@@ -18,14 +18,9 @@ from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.material_sources import seeds_of_inputs
 from fairlap.request.fields.source import Source
 
-pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(900), pytest.mark.usefixtures("own_cache")]
 
 SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")
