@@ -17,7 +17,7 @@ from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
-from fairlap.results.other_quantities import (
+from fairlap.results.quantities.other_quantities import (
     CONTEXT_SPAN,
     DEVICE_SPAN,
     KERNEL_SUM,
