@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import SHORT
 from command_line import fairlap as run
 from exported_files import CHANNELS, CLASSES, SIZE, answers_by_hand, keras_net, torch_net, weights
 from fairlap.launch.opened_source import opened
@@ -19,8 +20,6 @@ from fairlap.race.equal_work.material_sources import seeds_of_inputs
 from fairlap.request.fields.source import Source
 
 pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(900), pytest.mark.usefixtures("own_cache")]
-
-SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
 
 
 @pytest.fixture(scope="module")
