@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from fairlap.scenarios.learning.race.learning_data import data_to_learn
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_package, needs_proc
 from numpy_trainer import install_numpy_trainer
+from processes_seen import wait_until
 from small_races import run_race, small_plan
 
 pytestmark = [needs_proc, pytest.mark.timeout(600), needs_package("sklearn")]
@@ -116,11 +116,8 @@ def test_a_race_that_was_ended_in_an_epoch_trains_on_when_it_is_resumed(
     monkeypatch.setenv("FAIRLAP_STORE", str(store))
     options = [*map(str, RACE), "--epochs", "3", "--seconds", "0.05s", "--threads", "1", "--quiet"]
     running = subprocess.Popen([sys.executable, "-m", "fairlap", "compare", "digits", *options])
-    deadline_s = time.monotonic() + 300
-    while not (written := list(tmp_path.glob("runs.sqlite.*.checkpoints/*.safetensors"))):
-        assert running.poll() is None
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
+    checkpoints = "runs.sqlite.*.checkpoints/*.safetensors"
+    written = wait_until(lambda: list(tmp_path.glob(checkpoints)), 300, running=running)
     running.send_signal(how)
     running.wait(timeout=60)
     assert running.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)

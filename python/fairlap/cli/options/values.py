@@ -66,7 +66,7 @@ class RunOrFile(Parsed):
 def hand_over_bundle(path: Path) -> None:
     """Check the bundle, if it is one, and have it read as a run file from here on."""
     if path.is_file() and _begins_as_archive(path):
-        from fairlap.render.bundle.run_part import checked_run_of
+        from fairlap.render.bundle.verify import checked_run_of
         from fairlap.store.runs.run_file import hand_over
 
         hand_over(path, checked_run_of(path))

@@ -13,12 +13,12 @@ from fairlap.models.modes import MODES
 from fairlap.models.registry import find
 from fairlap.render.charts import roofline, scaling, sizes
 from fairlap.render.charts.parts.chart import axis_value
+from fairlap.render.charts.parts.frontier import points_of
 from fairlap.render.charts.parts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.render.items_by_batch import time_per_item_ns
 from fairlap.render.scenario_side import render_sides
 from fairlap.request.work import Precision, Work
 from fairlap.results.column_definitions.estimate import Estimate
-from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.added import Picture
