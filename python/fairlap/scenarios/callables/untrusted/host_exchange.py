@@ -64,9 +64,9 @@ class HostExchange:
 
     def require_in_time(self, first: int, count: int) -> None:
         """Exclude it where answers were missing when it rang back, or changed since. It is stopped."""
-        late = np.count_nonzero(self._seen != self._sample[self._looked_at])
-        late += sum(np.count_nonzero(copied != answered) for copied, answered in self._halves())
-        if late := late + np.count_nonzero(self._sample[self._filled] == self._filling):
+        pairs = ((self._seen, self._sample[self._looked_at]), *self._halves())
+        changed = sum(int(np.count_nonzero(before != after)) for before, after in pairs)
+        if late := changed + int(np.count_nonzero(self._sample[self._filled] == self._filling)):
             what = f"{quantity_text.count(late, 'part')} of its answers came after it rang back, or never"
             raise Excluded(what, code="E_DEFERRED_WORK")
 
@@ -83,7 +83,8 @@ class HostExchange:
     def _places(self, slots: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Draw a word of some array of the answer in each slot; of no array that is smaller than a word."""
         offsets, lengths = self._whole[self._rng.integers(0, len(self._whole), slots.size)].T
-        return slots * self._words_of_slot + offsets + self._rng.integers(0, lengths)
+        places: np.ndarray[Any, Any] = slots * self._words_of_slot + offsets + self._rng.integers(0, lengths)
+        return places
 
     def _halves(self) -> tuple[tuple[Words, Words], tuple[Words, Words]]:
         """Pair the copy with the answers, from the drawn place to the end and then what is before it."""
