@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from command_line import invoke
 from fairlap.errors import InvalidRequest
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
+from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.race import compare_untrusted
 
 from .hostile.cases import EXPLOITS, HERE, HONEST, codes, exploits, honest
@@ -93,6 +95,24 @@ def test_clocks_that_a_callable_stops_change_no_figure(tmp_path: Path) -> None:
     )
     result = compare_untrusted([f"{tmp_path}/stopped.py:kernel"], reference=REFERENCE, inputs=INPUTS, blocks=3)
     assert result.rows[0].median_ns > 5e6
+
+
+@pytest.mark.parametrize(("by_another", "code"), [(False, "E_LEFT_RUNNING"), (True, "")])
+def test_one_that_was_continued_is_to_blame_unless_all_were(
+    monkeypatch: pytest.MonkeyPatch, by_another: bool, code: str
+) -> None:
+    run_round = Arm.run_round
+
+    def continued_before(arm: Arm, before: int, calls: int) -> None:
+        if arm.name == PLAIN:
+            os.kill(arm.process.pid, signal.SIGCONT)
+            if by_another:
+                os.kill(arm.process._terms.witness.pid, signal.SIGCONT)
+        run_round(arm, before, calls)
+
+    monkeypatch.setattr(Arm, "run_round", continued_before)
+    result = compare_untrusted([PLAIN], reference=REFERENCE, inputs=INPUTS, blocks=3, calls_per_sample=4)
+    assert [each.code for each in result.excluded.values()] == ([code] if code else [])
 
 
 def test_contestants_are_ended_first_where_memory_runs_out(tmp_path: Path) -> None:

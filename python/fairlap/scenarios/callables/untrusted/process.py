@@ -46,6 +46,7 @@ from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemor
 from fairlap.scenarios.callables.untrusted.on_device.device_exchange import DeviceExchange, PrivateMemory
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName
 from fairlap.scenarios.callables.untrusted.result import Excluded
+from fairlap.scenarios.callables.untrusted.witness import Witness
 
 _MEMORY_SHARE = 0.5  # of what is available
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
@@ -72,6 +73,7 @@ class Terms:
     on_device: PrivateMemory | None
     limit_s: float  # of one ring
     cpu_s: float
+    witness: Witness
 
 
 class ContestantProcess:
@@ -80,6 +82,7 @@ class ContestantProcess:
     def __init__(self, name: CallableName | None, terms: Terms) -> None:
         self._terms = terms
         self._folder = ""
+        self._continued_by_others = 0
         self._status: tuple[int, int] | None = None  # how it ended: the kernel's code, and the status or signal
         of_host = 0 if terms.on_device else terms.slots * terms.answers.slot_bytes
         self._answered = SharedMemory("fairlap-answers", PAGE_BYTES + of_host, read_only_elsewhere=False)
@@ -168,7 +171,7 @@ class ContestantProcess:
         os.kill(pid, signal.SIGCONT)
         with contextlib.suppress(OSError):  # it closed its end, which is found below
             ring.send(b"?", socket.MSG_DONTWAIT)
-        ready = poll(limit_ms)
+        ready = poll(limit_ms) or self._rung_after_a_pause()
         ended_ns = exchange.ended_ns(first, count) if ready else 0
         self._stop()
         self._require_rung(ready)
@@ -214,9 +217,18 @@ class ContestantProcess:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _require_stopped(self) -> None:
-        """Exclude one that was continued since it was stopped, as by a timer whose signal does that."""
-        if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG) is not None:
+        """Exclude one that was continued since it was stopped, unless another program did that."""
+        if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG) is None:
+            return
+        if not self._others_continued_it():
             raise Excluded("it continued itself while others had their turns", code="E_LEFT_RUNNING")
+        self._stop()
+
+    def _others_continued_it(self) -> bool:
+        """Whether another program continued all processes since this was asked last."""
+        found = self._terms.witness.has_seen_more(self._continued_by_others)
+        self._continued_by_others = self._terms.witness.times
+        return found
 
     def _stop_it_when_it_rings(self) -> None:
         """Have the kernel send SIGSTOP as the ring arrives, before this process runs again and its clock ends.
@@ -255,9 +267,13 @@ class ContestantProcess:
         return found is not None
 
     def _await(self, within_s: float, doing: str) -> None:
-        if not self._poll.poll(int(within_s * 1e3)):
+        if not (self._poll.poll(int(within_s * 1e3)) or self._rung_after_a_pause()):
             self._stop()
             raise Excluded(f"it did not finish to {doing} within {within_s:g} s", code="E_TIMEOUT")
+
+    def _rung_after_a_pause(self) -> list[tuple[int, int]]:
+        """Wait once more where another program stopped all processes and continued them."""
+        return self._poll.poll(int(self._terms.limit_s * 1e3)) if self._others_continued_it() else []
 
     def _require_rung(self, ready: list[tuple[int, int]]) -> None:
         if not ready:

@@ -33,6 +33,7 @@ from fairlap.scenarios.callables.untrusted.process import ContestantProcess, Ter
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName, callable_name, imported
 from fairlap.scenarios.callables.untrusted.result import UntrustedComparison, UntrustedRow
 from fairlap.scenarios.callables.untrusted.truth import Reference
+from fairlap.scenarios.callables.untrusted.witness import Witness
 from fairlap.verdict.blocks import BlockTable
 
 BUDGET_S = 10.0
@@ -121,7 +122,9 @@ class _Race:
         opened.callback(self._inputs.memory.close)
         cpu_s = 4 * (budget_s + limit_s) + 600
         copied = np.empty(0 if on_device else slots * known.answers.slot_bytes // 8, np.uint64)
-        terms = Terms(known.arguments, known.answers, slots, self._inputs, copied, on_device, limit_s, cpu_s)
+        witness = Witness()
+        opened.callback(witness.end)
+        terms = Terms(known.arguments, known.answers, slots, self._inputs, copied, on_device, limit_s, cpu_s, witness)
         self._limit_s = limit_s
         self._floor = self._opened("the empty call", None, terms, opened)
         self._arms = [self._opened(each.text, each, terms, opened) for each in contestants]
