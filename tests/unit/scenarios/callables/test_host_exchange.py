@@ -107,8 +107,8 @@ def test_an_answer_that_never_comes_is_late(sample: Sample) -> None:
 def arms(alone_ns: Any) -> tuple[Arm, Arm]:
     process: Any = SimpleNamespace()
     floor, arm = Arm("the empty call", process), Arm("a", process)
-    floor.alone_ns, floor.block_ns = np.full(len(alone_ns), 100e3).tolist(), [5e3] * 10
-    arm.alone_ns, arm.block_ns = list(alone_ns), [25e3] * 10
+    floor.alone_ns, floor.together_ns = np.full(len(alone_ns), 100e3).tolist(), [5e3] * 10
+    arm.alone_ns, arm.together_ns = list(alone_ns), [25e3] * 10
     return floor, arm
 
 

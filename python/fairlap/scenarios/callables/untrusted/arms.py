@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -30,6 +30,7 @@ class Arm:
     round_ns: list[float] = field(default_factory=list)
     block_ns: list[float] = field(default_factory=list)
     alone_ns: list[float] = field(default_factory=list)  # of samples of one call
+    together_ns: list[float] = field(default_factory=list)  # of a call in each other sample
     answers_checked: int = 0
 
     def attempt(self, step: Callable[[], Result]) -> Result | None:
@@ -46,6 +47,7 @@ class Arm:
         """Call it once cold, once alone, and then for the sample; ``before`` is the first slot of that."""
         self.run_alone()
         self.round_ns.append(self.process.timed(before, calls) / calls)
+        self.together_ns.append(self.round_ns[-1])
 
     def run_alone(self) -> None:
         self.process.timed(0, 1)
@@ -63,8 +65,7 @@ class Arm:
 
     def is_slow_alone(self, floor: Arm) -> bool:
         """Whether its quick calls alone take much longer than those among others."""
-        alone_ns = float(np.quantile(self.alone_ns, 0.1) - np.quantile(floor.alone_ns, 0.1))
-        return alone_ns > self._longest_alone_ns(floor)
+        return _quick_ns(self.alone_ns) - _quick_ns(floor.alone_ns) > self._longest_alone_ns(floor)
 
     def require_one_by_one(self, floor: Arm) -> None:
         """Exclude one that is slow alone: it works on the inputs of a sample together.
@@ -84,7 +85,12 @@ class Arm:
             raise Excluded(f"{what}: it works on several inputs at once", code="E_CALLS_TOGETHER")
 
     def _together_ns(self, floor: Arm) -> float:
-        return max(0.0, float(np.median(self.block_ns) - np.median(floor.block_ns)))
+        return max(0.0, _quick_ns(self.together_ns) - _quick_ns(floor.together_ns))
 
     def _longest_alone_ns(self, floor: Arm) -> float:
         return _TOGETHER_TIMES * self._together_ns(floor) + _TOGETHER_NS
+
+
+def _quick_ns(times_ns: Sequence[float]) -> float:
+    """On a busy machine the others are disturbed."""
+    return float(np.quantile(times_ns, 0.1))
