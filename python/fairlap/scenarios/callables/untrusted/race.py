@@ -224,7 +224,7 @@ class _Race:
         self._check(drawn, time.perf_counter() - began_s)
 
     def _require_one_by_one(self) -> None:
-        """Judge by many rounds, which whoever is slow alone can not tell from those before."""
+        """Judge by many rounds, which a contestant cannot tell from those before."""
         for _ in range(FEWEST_ALONE - len(self._floor.alone_ns)):
             if not any(arm.is_slow_alone(self._floor) for arm in self._left):
                 return
