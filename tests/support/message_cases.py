@@ -327,8 +327,8 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     process: Any = SimpleNamespace()
     floor, batching = Arm("the empty call", process), Arm("a", process)
-    floor.alone_ns, floor.block_ns = [100e3] * 9, [5e3] * 9
-    batching.alone_ns, batching.block_ns = [900e3] * 9, [25e3] * 9
+    floor.alone_ns, floor.together_ns = [100e3] * 30, [5e3] * 10
+    batching.alone_ns, batching.together_ns = [900e3] * 30, [25e3] * 10
     return raised(batching.require_one_by_one, floor)
 
 
