@@ -22,6 +22,8 @@ import numpy.typing as npt
 from fairlap.launch.started_worker import limit_memory, start_process
 from fairlap.launch.wire import PipeClosed
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
+from fairlap.machine.programs.containers import remove_containers_of
+from fairlap.machine.programs.guardian import TOKEN
 from fairlap.machine.programs.orphans import end_orphans
 from fairlap.machine.programs.process_tree import ProcessTree
 from fairlap.machine.programs.processes import process_name
@@ -31,7 +33,7 @@ from fairlap.scenarios.asking import Ask, Prepared
 from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure, Measured
 from fairlap.secrets import without_secrets
 from fairlap.worker import protocol
-from fairlap.worker.guardian import TOKEN, kill_session
+from fairlap.worker.guardian import kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Which, raw_bytes_after
 from fairlap.worker.received import NotAMessage
 
@@ -99,6 +101,7 @@ class WorkerProcess:
         self._is_over = False
         self._began_s, self._start_s, self._ends_by_s = time.monotonic(), start_s, ends_by_s
         self._longest_request_s = longest_request_s
+        self._environment = environment
         self._process, self._wire = start_process(command, {**environment, TOKEN: self.token}, cores)
         self.pid = self.session = self._process.pid
         self._tree = ProcessTree(self.pid)
@@ -235,6 +238,7 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
         end_orphans()
+        remove_containers_of(self._environment, self.token)
         self._is_over = True  # only now: after a second Ctrl-C this must run again
         self.printed = _without_secrets(self._wire.last_prints())
         self._wire.close()
