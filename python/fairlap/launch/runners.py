@@ -17,6 +17,9 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
+from fairlap.launch.containers.container import Container
+from fairlap.launch.containers.images import PYTHON, image_named, missing_in
+from fairlap.launch.containers.own_modules import MODULES
 from fairlap.launch.environments import Environment, environment_with
 from fairlap.launch.packages.installed_packages import hidden_by
 from fairlap.launch.packages.interpreters import lacks_module
@@ -74,6 +77,7 @@ class Runner:
     passed: tuple[str, ...] = ()  # names of secret variables that it gets
     node_cores: tuple[int, ...] = ()  # of the NUMA node that it is bound to, those that this process may use
     of_installed: dict[str, str] = field(default_factory=dict)  # variables for what is installed for it alone
+    container: Container | None = None  # that its processes run in; None for those of this machine
 
     def environment_with(self, **changes: Any) -> dict[str, str]:
         """Its environment with other settings than those of the race, such as another ``cache_folder``."""
@@ -197,6 +201,7 @@ def _runner(
     settings = Settings(name.threads(threads), name.variant, device, name.framework_options, cache_folder=cache_folder)
     behind_server = over_http.OPTION in name.framework_options
     of_installed: dict[str, str] = {}
+    container: Container | None = None
     try:
         node_cores = _require_available(process_options_in(settings.options), settings.threads)
         if runs_here(name, framework):
@@ -205,6 +210,10 @@ def _runner(
             command = python_worker()
         elif why := framework.why_not_on(device, name.variant):  # before anything is installed for it
             raise NoRoute(why)
+        elif name.image:
+            command = python_worker(PYTHON)[1:]
+            container = _container(name, framework)
+            of_installed = {INSTALLED_FIRST: "1", "HOME": cache_folder}
         else:
             needed, making = requirements_of(name, framework, device, precisions), making_of(name.options)
             made = stack.enter_context(environment_with(needed, report, making))
@@ -221,7 +230,18 @@ def _runner(
         settings=settings,
         node_cores=node_cores,
         of_installed=of_installed,
+        container=container,
     )
+
+
+def _container(name: ContestantName, framework: type[Framework]) -> Container:
+    """Find its image, whose Python has to have the framework."""
+    image = image_named(name.image)
+    modules = (framework.module, *MODULES.values())
+    missing = missing_in(image, modules)
+    if framework.module in missing:
+        raise NotInstalled(f"the image {image.name} has no {framework.module}")
+    return Container(image, missing)
 
 
 def _in_environment(name: ContestantName, made: Environment, making: Making) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -33,6 +33,7 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of
+from fairlap.race.processes.contained import with_paths
 from fairlap.race.processes.counted_allocations import counting, require_countable
 from fairlap.race.processes.kept_workers import KeptWorkers
 from fairlap.race.processes.one_process import ProcessRun
@@ -129,7 +130,7 @@ class Race:
                     self.plan.precisions,
                     self.plan.pass_env,
                 )
-                runners = counting(runners, self.plan)
+                runners = with_paths(counting(runners, self.plan), self.plan, self._materials_of)
                 self._began_s = time.monotonic()
                 if self._ending is not None:
                     self._ending.leave_out(self._began_s - runners_began_s)

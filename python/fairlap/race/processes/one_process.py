@@ -28,6 +28,7 @@ from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.block_worker import block_worker, request_for, unseen_orphans
+from fairlap.race.processes.contained import unequal_share
 from fairlap.race.processes.counted_allocations import count_allocations
 from fairlap.race.processes.recorded_turns import Turn, record_energy, record_one_turn, record_rounds
 from fairlap.race.processes.turn_start import MemoryDeals, unused_calls
@@ -129,7 +130,8 @@ class ProcessRun:
         self.result.zero_weights = self._materials.zero_weights
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
-        self.result.warnings = [*self.result.warnings, *self._materials.notices, *unseen_orphans(self._here)]
+        of_process = [*unseen_orphans(self._here), *unequal_share(self._here, self.plan)]
+        self.result.warnings = [*self.result.warnings, *self._materials.notices, *of_process]
         record_ranks(self.result, prepared)
         threads = self._runner.name.threads(self.plan.threads_of(self._materials.work))
         wanted = self._materials.work.precision, self._materials.own_types
