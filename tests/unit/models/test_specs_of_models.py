@@ -16,6 +16,7 @@ from fairlap.models.workload import Workload
 from workloads_of_models import our_models, quick_models, workload_of
 
 _MOST_MOVED = 50  # weights; of more, every few
+# Those that generate, and one of which the reference's gradients would take tens of gibibytes.
 INFERS_ONLY = {
     "gpt2_decode",
     "gpt2_generate",
@@ -23,7 +24,8 @@ INFERS_ONLY = {
     "ddim",
     "t5_generate:tiny",
     "t5_generate:small",
-}  # nobody trains through a generation
+    "unet3d:base",
+}
 
 
 @pytest.mark.parametrize("model", our_models())
