@@ -37,12 +37,11 @@ def wide_table(shown: Table, contestants: Sequence[str] = ()) -> Markup:
     return scrolling(shown.caption, table(shown.caption, shown.heads, rows, "cards pairs", contestants))
 
 
-def _cell(text: str) -> Markup | str:
+def _cell(text: str) -> Markup:
     if not text[:1].isdecimal():
-        return breaking(text or _ABSENT)
-    if " " not in text:  # a date has hyphens, where browsers break lines
-        return tag("span", text, class_="whole")
-    return _BOUNDS.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
+        return tag("span", breaking(text or _ABSENT))
+    bounded = _BOUNDS.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
+    return tag("span", bounded, class_=None if " " in text else "whole")  # dates have hyphens, where lines would break
 
 
 def _list(notes: Sequence[str]) -> Markup | None:
