@@ -23,8 +23,10 @@ def board_page(board: Board) -> bytes:
     """Every text of the store is escaped; classes and addresses have numbers and hashes alone."""
     works = [list(own) for _, own in groupby(board.document.cells, key=lambda cell: (cell.work_id, cell.data))]
     filters = Filters(works)
-    links = [tag("a", own[0].work, href=f"#w{place}", class_=_of_work(place, own, filters))
-             for place, own in enumerate(works)]  # fmt: skip
+    links = [
+        tag("a", own[0].work, href=f"#w{place}", class_=_of_work(place, own, filters))
+        for place, own in enumerate(works)
+    ]
     parts: Sequence[Markup | None] = (
         _summary(board),
         filters.boxes() if works else None,
@@ -113,16 +115,11 @@ def _figure(contestant: str, cell: Cell | None, class_: str = "", *, with_run: b
     """Show a cell of the table, empty where the contestant did not run; bounds are below the figure."""
     if cell is None:
         return tag("td", role="cell", class_=class_ or None)
-    if cell.judged is None:
-        shown = tag("span", cell.text, class_="trouble")
-    else:
-        value, _, bounds = cell.text.partition(" [")
-        shown = joined(
-            tag("span", value, class_="value"), tag("span", f"[{bounds}", class_="bounds") if bounds else None
-        )
+    value, _, bounds = cell.text.partition(" [") if cell.judged is not None else (cell.text, "", "")
     parts = (
         tag("span", cell.place, class_="place") if cell.place else None,
-        shown,
+        tag("span", value, class_="value" if cell.outcome == "finished" else "trouble"),
+        tag("span", f"[{bounds}", class_="bounds") if bounds else None,
         tag("small", cell.version) if cell.version else None,
         tag("small", cell.recorded_at[:10], " ", _evidence(cell.run)) if with_run else None,
     )
