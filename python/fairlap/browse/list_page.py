@@ -16,7 +16,7 @@ _STYLE = """
 form { margin-top: 1.5rem; } fieldset { align-items: end; gap: .6rem 1rem; margin-bottom: 1rem; }
 label { color: var(--muted); font-size: .88rem; display: grid; gap: .2rem; }
 input { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; padding: .3rem .6rem; }
-.finished { color: var(--good); } .killed { color: var(--trouble); } .running { color: var(--accent); }
+.finished, .running { white-space: nowrap; } .finished { color: var(--good); } .killed { color: var(--trouble); } .running { color: var(--accent); }
 td a { white-space: nowrap; } form p { margin-top: 1rem; } nav { display: flex; gap: 1.5rem; margin-top: 1.5rem; }
 @media (min-width: 44.01rem) { .runs td:nth-child(3), .runs td:nth-child(5) { white-space: nowrap; } }
 @media (max-width: 44rem) {
@@ -83,7 +83,7 @@ def _cells(run: RunSummary, works: Sequence[str]) -> list[Markup | str]:
         tag("input", type="checkbox", name="run", value=run.run, aria_label=f"Choose {run.run}"),
         tag("a", run.run, href=path),
         run.began_at[:16].replace("T", " ") or "unknown time",
-        tag("span", f"{_SIGNS[run.state]}\u00a0{run.state}{ended_early}", class_=f"state {run.state}"),
+        tag("span", f"{_SIGNS[run.state]} {run.state}{ended_early}", class_=f"state {run.state}"),
         run.processes_text,
         joined(tag("div", line) for line in works),
         joined(*((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items())),

@@ -66,7 +66,7 @@ def _inside(child: Child) -> str:
     if isinstance(child, Markup):
         return child
     if isinstance(child, str):
-        return html.escape(visible(_encodable(child))).replace(" %", "\u00a0%")  # a number keeps its unit
+        return html.escape(visible(_encodable(child)))
     return "".join(_inside(each) for each in child)
 
 
