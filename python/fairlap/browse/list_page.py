@@ -16,7 +16,8 @@ _STYLE = """
 form { margin-top: 1.5rem; } fieldset { align-items: end; gap: .6rem 1rem; margin-bottom: 1rem; }
 label { color: var(--muted); font-size: .88rem; display: grid; gap: .2rem; }
 input { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; padding: .3rem .6rem; }
-.finished, .running { white-space: nowrap; } .finished { color: var(--good); } .killed { color: var(--trouble); } .running { color: var(--accent); }
+.finished, .running { white-space: nowrap; }
+.finished { color: var(--good); } .killed { color: var(--trouble); } .running { color: var(--accent); }
 td a { white-space: nowrap; } form p { margin-top: 1rem; } nav { display: flex; gap: 1.5rem; margin-top: 1.5rem; }
 @media (min-width: 44.01rem) { .runs td:nth-child(3), .runs td:nth-child(5) { white-space: nowrap; } }
 @media (max-width: 44rem) {
