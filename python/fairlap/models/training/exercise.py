@@ -14,19 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.spec import UNIT_ROUNDOFF, Spec
-from fairlap.models.training.reference import (
-    LOSS,
-    SQUARE,
-    STEP,
-    WEIGHT,
-    Batch,
-    FirstSlopes,
-    Mistake,
-    State,
-    first_gradients,
-    kept_by,
-    steps_of,
-)
+from fairlap.models.training.reference import LOSS, STEP, Batch, FirstSlopes, Mistake, State, steps_of
 from fairlap.request.fields.training import Training
 from fairlap.request.work import Precision
 
@@ -39,7 +27,6 @@ _TIMES_MORE_OF_ONE = 8.0
 _ROUNDINGS_AT_KINKS = 16.0
 _TIMES_THE_KINKS = 2.0
 _SHARE_OF_THE_WAY = 0.02
-_NO_GRADIENT = 2.0**-40  # of the largest one; float64 leaves 2**-53 or so of one that is 0
 
 
 @dataclass(frozen=True)
@@ -107,36 +94,14 @@ def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
     sign, so a few elements may differ by all of their way.
     """
     farthest = _farthest(exercise, found.expected, _NUDGED_RUNS_AT_KINKS, _ROUNDINGS_AT_KINKS)
-    moved, free = ways(exercise, found.expected), _undetermined(exercise, found.expected)
+    moved = ways(exercise, found.expected)
     return Trained(
         found.expected,
         {
-            name: max(
-                found.allowed[name],
-                _TIMES_THE_KINKS * distance,
-                _SHARE_OF_THE_WAY * moved[name],
-                _TIMES_THE_KINKS * free.get(name, 0.0),
-            )
+            name: max(found.allowed[name], _TIMES_THE_KINKS * distance, _SHARE_OF_THE_WAY * moved[name])
             for name, distance in farthest.items()
         },
     )
-
-
-def _undetermined(exercise: Exercise, expected: Mapping[str, Array]) -> dict[str, float]:
-    """How far Adam may carry weights that change nothing, such as the bias of keys, which a softmax takes no notice of.
-
-    Their gradients are 0 but for rounding, of which Adam makes steps as long as any other. Nor do these steps change
-    anything.
-    """
-    if SQUARE not in kept_by(exercise.training):
-        return {}
-    slopes = first_gradients(
-        exercise.spec, exercise.forward, exercise.start, exercise.batches[0], exercise.first_slopes
-    )
-    largest = {name: float(np.abs(array).max(initial=0.0)) for name, array in slopes.items()}
-    start, least = exercise.start.named(), _NO_GRADIENT * max(largest.values(), default=0.0)
-    longest = max(float(np.abs(expected[WEIGHT + name] - start[WEIGHT + name]).max(initial=0.0)) for name in slopes)
-    return {WEIGHT + name: longest * slopes[name].size ** 0.5 for name, each in largest.items() if each <= least}
 
 
 def ways(exercise: Exercise, expected: Mapping[str, Array]) -> dict[str, float]:

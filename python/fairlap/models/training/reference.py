@@ -172,15 +172,6 @@ def steps_of(
     return losses, state
 
 
-def first_gradients(
-    spec: Spec, forward: Any, state: State, batch: Batch, first_slopes: FirstSlopes
-) -> Mapping[str, Array]:
-    """Compute the gradients of the first step in float64, or find those that such steps have kept."""
-    wide = State({name: array.astype(np.float64) for name, array in state.weights.items()})
-    compute = partial(_slopes, spec, forward, wide, batch, np.float64)
-    return first_slopes.of((state, batch, forward), np.dtype(np.float64).name, compute).gradients
-
-
 def _take(training: Training, state: State, slopes: Slopes, dtype: Any, mistake: Mistake) -> None:
     for name, slope in slopes.gradients.items():
         slope = dtype(mistake.gradient_times) * slope
