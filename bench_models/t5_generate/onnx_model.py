@@ -8,7 +8,7 @@ from fairlap.bench_models.graphs.attention import rms_norm
 from fairlap.bench_models.graphs.net import Net, Value
 from fairlap.bench_models.graphs.onnx_model import node_of
 from fairlap.bench_models.onnx_graph import model_with
-from fairlap.bench_models.t5.spec import BUCKETS, EPSILON, HEAD, IDS
+from fairlap.bench_models.t5.spec import BUCKETS, EPSILON, HEAD, IDS, VOCABULARY
 from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS, Answering
 from fairlap.bench_models.t5_generate.steps import LAST_FIRST
 from fairlap.models.arrays import Arrays
@@ -53,7 +53,7 @@ class Implementation:
             *self._arrays(past, batch, "past"),
             *self._arrays(cross, batch, PROMPT),
         ]
-        logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, None)
+        logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, 1, VOCABULARY])
         return _model(net, weights, inputs, [logits, *self._arrays(grown, batch, "positions")])
 
     def build_encoder(self, weights: Arrays, batch: int) -> Any:

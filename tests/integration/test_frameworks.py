@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from example_installed import install_example
 from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.machine.programs.guardian import TOKEN
 from fairlap.race.equal_work.timed_work import TIMED_CALL
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.worker.guardian import TOKEN
 from one_block import processes_of_one_block
 from processes_seen import wait_until, wait_until_empty
 

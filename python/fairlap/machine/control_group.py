@@ -128,7 +128,7 @@ def shares_cpu_with(pids: Sequence[int], root: Root = THIS_MACHINE) -> bool:
 
 def _group_of(pid: int | str, root: Root) -> str:
     """Find the group that counts CPU time: that of version 1, or else of version 2."""
-    found = {}
+    found: dict[str, str] = {}
     for line in root.lines(f"proc/{pid}/cgroup"):
         controllers, _, path = line.partition(":")[2].partition(":")
         found |= dict.fromkeys(controllers.split(","), path)

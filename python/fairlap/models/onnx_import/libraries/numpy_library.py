@@ -176,7 +176,8 @@ class NumPyLibrary(ArrayModule):
         rank = len(width)
         order = [axis for place in range(rank) for axis in (2 + rank + place, 2 + place)]
         larger = (size * edge for size, edge in zip(sizes, width, strict=True))
-        return spread.transpose(0, 1, *order).reshape(batch, group * outward, *larger)
+        joined: Array = spread.transpose(0, 1, *order).reshape(batch, group * outward, *larger)
+        return joined
 
     def max_pool(
         self, image: Array, kernel: Sequence[int], strides: Sequence[int], pads: Any, dilations: Sequence[int]
