@@ -64,6 +64,7 @@ class Behaviour:
     each_ms: float = 0.0
     tokens_in_events: tuple[int, ...] = (1,)  # repeated
     slots: int = _ALL  # answers at once; others wait in order
+    in_turns: bool = False  # all that are open get one token after the other, each of which takes each_ms
     split: bool = False  # each event arrives in two packets
     comments: bool = False
     usage: str = "each"  # or end, none
@@ -130,7 +131,7 @@ class StreamingServer:
         if self._certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self._certificate)
-        self._slots = asyncio.Semaphore(self.behaviour.slots)
+        self._slots, self._turn = asyncio.Semaphore(self.behaviour.slots), asyncio.Lock()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=context, backlog=512)
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -210,7 +211,11 @@ class StreamingServer:
             count = min(behaviour.tokens_in_events[place % len(behaviour.tokens_in_events)], last - sent)
             place += 1
             due_s = began_s + slow * (behaviour.first_ms * fast + each_ms * (sent + count - 1)) / 1e3
-            await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
+            if behaviour.in_turns:
+                async with self._turn:  # in the order in which they came
+                    await asyncio.sleep(each_ms / 1e3)
+            else:
+                await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
             truth.tokens_ns += [now_ns()] * count
             sent += count
             event = choice(chat, "".join(words[sent - count : sent]))

@@ -31,15 +31,15 @@ from fairlap.scenarios.streams.streams_found import (
 )
 from fairlap.scenarios.streams.stress_figures import (
     STRESS_FIGURES,
-    answered_beyond_per_s,
     recovery_notices,
     recovery_ns,
+    served_beyond_per_s,
 )
 
 TIME_OF_AN_ANSWER = "time of an answer"
 TOKENS_PER_SECOND = "tokens per second"
 LARGEST_RATE = "largest rate"
-ANSWERS_BEYOND = "answers per second in the overload"
+ANSWERS_BEYOND = "answers per second beyond capacity"
 CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
 STARTED = "started"
@@ -83,8 +83,8 @@ _BY_TIME = Judged(TIME_OF_AN_ANSWER, verdict.Metric(TIME_OF_AN_ANSWER, "ns"), _a
 _BY_TOKENS = Judged(TOKENS_PER_SECOND, _TIME_PER_TOKEN, _tokens_per_s, "1/s", may_lack=True)
 _BY_OVERLOAD = Judged(
     ANSWERS_BEYOND,
-    verdict.Metric("time per answer in the overload", "ns", inverse=ANSWERS_BEYOND),
-    answered_beyond_per_s,
+    verdict.Metric("time per answer beyond capacity", "ns", inverse=ANSWERS_BEYOND),
+    served_beyond_per_s,
     "1/s",
     may_lack=True,
 )
