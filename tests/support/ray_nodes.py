@@ -1,4 +1,4 @@
-"""Two Ray nodes on one machine, each of which can be killed, and whose processes are known by a mark."""
+"""Ray nodes on one machine or on hosts of the tests, each of which can be killed, and known by a mark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ MARK = "FAIRLAP_TEST_MARK"
 
 
 class RayNodes:
-    """Nodes of one cluster on this machine, each of whose processes carries a mark of the node."""
+    """Nodes of one cluster, each of whose processes carries a mark of the node."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -28,15 +28,18 @@ class RayNodes:
         self._nodes: list[str] = []
         self._orphans: list[int] = []
 
-    def start(self, name: str, *, head: bool = False) -> None:
+    def start(self, name: str, *, head: bool = False, address: str = "", on: Sequence[str] = ()) -> None:
+        """Start it, through a remote shell where ``on`` is one with its host."""
         self._nodes.append(name)
         where = ["--head", "--port=0", f"--temp-dir={self._folder}", "--num-cpus=0"]
         if not head:
             where = [f"--address={self.address}", "--num-cpus=1"]
         else:
             where += ["--include-dashboard=false", f"--ray-client-server-port={self.client_port}"]
+        where += [f"--node-ip-address={address}"] if address else []
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"]
         done = subprocess.run(
-            [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"],
+            [*on, *command],
             env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
             capture_output=True,
             text=True,
@@ -91,12 +94,19 @@ def kill(pid: int) -> None:
 @contextmanager
 def ray_nodes() -> Iterator[RayNodes]:
     """Start a head that only coordinates, and two nodes."""
+    with ray_of_tests() as nodes:
+        nodes.start("head", head=True)
+        nodes.start("first")
+        nodes.start("second")
+        yield nodes
+
+
+@contextmanager
+def ray_of_tests() -> Iterator[RayNodes]:
+    """Stop all nodes that are started."""
     with tempfile.TemporaryDirectory(prefix="fl-", ignore_cleanup_errors=True) as folder:  # short paths of sockets
         nodes = RayNodes(Path(folder))
         try:
-            nodes.start("head", head=True)
-            nodes.start("first")
-            nodes.start("second")
             yield nodes
         finally:
             nodes.stop()

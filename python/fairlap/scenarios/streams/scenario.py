@@ -44,6 +44,8 @@ CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
 STARTED = "started"
 """Another one, of a server that fairlap started; it ends with how often."""
+WEIGHTS = "weights"
+"""Another one, of a server that was started by name: in which types its model's files hold them."""
 CLIENTS = "clients"
 """Another one, where several shared the load: their names."""
 E_CLIENT_LOST = "E_CLIENT_LOST"
@@ -55,6 +57,7 @@ FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
 TOO_FEW = "blocks have fewer than {} answers; give a longer --trial"
 ONE_EVENT = "its answers come in one event each"
 W_LONG_TURNS = "W_LONG_TURNS"
+_COMPARED_WITH = "its answers are what others are compared with"
 _NO_FLOOR = "a function is the client itself, or no answer came"
 
 _FEWEST = {50: 1, 90: FEWEST_FOR_P90, 99: FEWEST_FOR_P99}
@@ -146,6 +149,11 @@ def _identical_share(process: ProcessResult) -> float | None:
     return None if found is None else found.identical / found.prompts
 
 
+def _identical_text_share(process: ProcessResult) -> float | None:
+    found = None if process.streams is None else process.streams.agreement
+    return None if found is None else found.identical_characters
+
+
 def _ready_s(process: ProcessResult) -> float | None:
     return None if process.streams is None else process.streams.ready_s
 
@@ -185,7 +193,8 @@ class StreamedAnswers(Scenario):
         ),
         AddedFigure("server_ready_s", _ready_s, "fairlap did not start its server"),
         *STRESS_FIGURES,
-        AddedFigure("identical_answers_share", _identical_share, "its answers are what others are compared with"),
+        AddedFigure("identical_answers_share", _identical_share, _COMPARED_WITH),
+        AddedFigure("identical_text_share", _identical_text_share, _COMPARED_WITH),
         *(
             _added_by_client(part, percent)
             for part in ("first_token", "per_token", "whole_answer")
