@@ -75,7 +75,7 @@ def network_hosts(
     ahead_s: Mapping[str, int] | None = None,
 ) -> Iterator[Path]:
     """Set up hosts, and yield the remote shell that reaches them. One test at a time has some."""
-    clocks = [f"{host}) clocks='--time --fork --monotonic {by}';;" for host, by in (ahead_s or {}).items()]
+    clocks = [f"{host}) clocks='--time --kill-child --monotonic {by}';;" for host, by in (ahead_s or {}).items()]
     shell = folder / "remote-shell"
     shell.write_text(_SHELL.format(clocks="\n".join(clocks)))
     shell.chmod(0o755)

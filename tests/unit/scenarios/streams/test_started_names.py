@@ -90,7 +90,7 @@ def test_llama_cpp_serves_a_file_on_the_cpu_at_its_port_whatever_the_environment
     found = start(f"serve:llama-cpp==0.3.36:model={file}:args=--type_k 0")
     assert found.packages == ("llama-cpp-python[server]==0.3.36",)
     assert found.command(81)[-6:] == ("--port", "81", "--interrupt_requests", "false", "--type_k", "0")
-    assert found.own_variables(81) == {"HOST": "127.0.0.1", "PORT": "81", "CONFIG_FILE": ""}
+    assert found.own_variables(81) == {"HOST": "127.0.0.1", "PORT": "81"}
     for refused in (f"model={tmp_path}", f"model={file}:device=cuda"):
         with pytest.raises(InvalidRequest) as raised:
             server(f"serve:llama-cpp:{refused}")

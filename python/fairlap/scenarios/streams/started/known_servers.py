@@ -64,7 +64,7 @@ KNOWN: Mapping[str, KnownServer] = {
         ),
         model="file",
         health="/v1/models",
-        variables={"HOST": "127.0.0.1", "PORT": "{port}", "CONFIG_FILE": ""},  # which it prefers to its options
+        variables={"HOST": "127.0.0.1", "PORT": "{port}"},  # which it prefers to its options
         has_device=False,
     ),
 }
