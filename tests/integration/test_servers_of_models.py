@@ -43,7 +43,7 @@ NEEDS_LLAMA_CPP = pytest.mark.skipif(
     find_spec("llama_cpp") is None or find_spec("sse_starlette") is None,
     reason="needs llama-cpp-python[server], which pip compiles",
 )
-IN_FLOAT32 = "args=--type_k 0 --type_v 0"  # what is held of prompts, which is in float16 by default
+IN_FLOAT32 = "ready_within=10m:args=--type_k 0 --type_v 0"  # what is held of prompts, which is in float16 by default
 NEEDS_LLAMA = pytest.mark.skipif(shutil.which(LLAMA_SERVER) is None, reason=f"needs {LLAMA_SERVER} of llama.cpp")
 
 
@@ -155,7 +155,8 @@ def test_llama_cpp_pythons_server_races_with_the_same_tokens_and_fewer_in_fewer_
     pytest.importorskip("gguf", reason="`make test` installs it and runs this")
     kinds = ("F32", "Q8_0", "Q4_0")
     files = [gguf_with_tokenizer(folder, folder.parent / f"{kind}.gguf", kind) for kind in kinds]
-    names = [f"serve:transformers:model={folder}", *(f"serve:llama-cpp:model={each}:{IN_FLOAT32}" for each in files)]
+    alone = f"serve:transformers:model={folder}:ready_within=10m"
+    names = [alone, *(f"serve:llama-cpp:model={each}:{IN_FLOAT32}" for each in files)]
     found = raced(folder, *names)
     rows = {row.contestant: row for row in found.rows}
     served, same, *fewer = (rows[name] for name in names)

@@ -41,7 +41,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def started(kind: str, folder: Path) -> str:
     if kind == "transformers":
-        return f"serve:transformers:model={folder}:timeout=10m"  # an answer waits for all before it
+        return f"serve:transformers:model={folder}:timeout=10m:ready_within=10m"  # an answer waits for all before it
     words = shlex.join([sys.executable, str(LITSERVE_PROGRAM), str(folder), "{port}"])
     return f'serve:command="{words}":model=m:health=/health'
 

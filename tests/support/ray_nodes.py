@@ -17,6 +17,7 @@ from fairlap.machine.programs.processes import process_ids, process_stat
 from processes_seen import content
 
 MARK = "FAIRLAP_TEST_MARK"
+_TIMES_TRIED = 4
 
 
 class RayNodes:
@@ -38,13 +39,17 @@ class RayNodes:
             where += ["--include-dashboard=false", f"--ray-client-server-port={self.client_port}"]
         where += [f"--node-ip-address={address}"] if address else []
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"]
-        done = subprocess.run(
-            [*on, *command],
-            env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        for _ in range(_TIMES_TRIED):  # Ray gives a node half a minute to start, which a busy machine may not
+            done = subprocess.run(
+                [*on, *command],
+                env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0:
+                break
+            self.kill_all(name)
         assert done.returncode == 0, done.stdout + done.stderr
         if head:
             [self.address] = re.findall(r"ray start --address='(\S+)'", done.stdout)
