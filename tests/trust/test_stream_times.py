@@ -178,15 +178,15 @@ def recovery_beyond_theory(folder: Path) -> tuple[float, float, float]:
     held_s = np.array([each.tokens_ns[-1] - each.began_ns for each in server.truths[-len(step.due_ns) :]], float) / 1e9
     capacity = 1 / float(held_s[step.before : -step.before].mean())
     found = overload_found(served, step, overload)
-    assert found.recovery_s is not None
     assert found.served_per_s is not None
+    if found.recovery_s is None:  # other programs left it too little of the machine
+        return np.inf, np.inf, np.inf
     drains_s = (overload.rate_per_s - capacity) * overload.lasts_s / (capacity - base)
     return found.answered_per_s / capacity - 1, found.served_per_s / capacity - 1, found.recovery_s / drains_s - 1
 
 
 def test_a_backlog_of_an_overload_drains_in_the_time_of_theory(tmp_path: Path) -> None:
-    found = [recovery_beyond_theory(tmp_path) for _ in range(2)]
-    assert min(max(map(abs, shares)) for shares in found) < 0.1
+    assert any(max(map(abs, recovery_beyond_theory(tmp_path))) < 0.1 for _ in range(ATTEMPTS))
 
 
 def beyond_own_record(folder: Path) -> tuple[float, float]:
