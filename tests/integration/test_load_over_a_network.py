@@ -148,7 +148,7 @@ def test_a_server_on_the_loopback_of_this_host_is_not_asked_from_others(network:
         begun = load(tmp_path, network, server.at(), "--blocks", 1)
         output, errors = begun.communicate(timeout=450)
         asked = len(server.requests)
-    assert json.loads(output)["code"] == "E_CLIENTS", errors
+    assert json.loads(output)["error"]["code"] == "E_CLIENTS", errors
     assert asked == 0
 
 
