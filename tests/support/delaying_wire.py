@@ -18,6 +18,7 @@ import time
 from collections import deque
 
 TUN, READY = "/dev/net/tun", "ready\n"
+_STDIN = 0
 _SET_NAME, _TAP, _NO_HEADER = 0x400454CA, 0x0002, 0x1000
 _NEW_NET, _LARGEST_FRAME = 0x40000000, 65536
 
@@ -49,9 +50,9 @@ def forward(outside: int, inside: int, in_s: float, out_s: float) -> None:
     while True:
         due_s = min((frames[0][0] for frames in held.values() if frames), default=None)
         wait_s = None if due_s is None else max(due_s - time.monotonic(), 0.0)
-        ready, _, _ = select.select([outside, inside, sys.stdin], [], [], wait_s)
+        ready, _, _ = select.select([outside, inside, _STDIN], [], [], wait_s)
         for came_from in ready:
-            if came_from is sys.stdin:
+            if came_from == _STDIN:
                 return
             held[came_from].append((time.monotonic() + late_s[came_from], os.read(came_from, _LARGEST_FRAME)))
         for came_from, frames in held.items():

@@ -16,7 +16,7 @@ from fairlap.scenarios.streams.issue import serve
 from fairlap.scenarios.streams.streams_found import OverloadFound
 from fairlap.scenarios.streams.workload.arrivals import arrivals_named
 from fairlap.scenarios.streams.workload.overload import overload_named, step_of
-from scipy import optimize
+from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 from stream_races import file_of_prompts, raced, row_of, shown_by, without_client_floor
 from stream_server import StreamingServer
 from thinking_users import served_at
