@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.sanitized,
 ]
 
-CHARTS = 13
+CHARTS = 15
 _BARS = "[...document.querySelectorAll('[data-chart=intervals] .mark-symbol path')].length"
 
 # A word on two lines has two rectangles.

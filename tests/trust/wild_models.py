@@ -72,7 +72,7 @@ ON = {
     "litert": "litert",
 }
 SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
-_LINE = re.compile(r"such as ((?:--(?:dims|shapes) [^\s;]+ ?)+)")
+_LINE = re.compile(r"(?:such as|in the form) ((?:--(?:dims|shapes) [^\s;]+ ?)+)")
 _CODE = re.compile(r"\[([EW]_[A-Z0-9_]+)\]")
 _TIMEOUT_S = 600
 

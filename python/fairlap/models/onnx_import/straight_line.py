@@ -53,7 +53,7 @@ def straight_line(
 ) -> Function:
     """Write the function. A value is let go after its last use; ``enter``, if any, takes each input and weight."""
     source = _Source(constants)
-    used = {name for step in steps for name in step.inputs} | set(outputs)
+    used = {name for step in steps for name in step.inputs if name} | set(outputs)
     entering = "" if enter is None else source.bound(enter)
     for kind, names in (("inputs", inputs), ("weights", weights)):
         for name in names:
