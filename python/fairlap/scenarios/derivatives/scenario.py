@@ -51,7 +51,7 @@ def _spec_by_ratio() -> dict[str, Any]:
             "x": ratio,
             "y": _TIME,
             "color": {"field": "contestant", "type": "nominal"},
-            "strokeDash": {"field": "direction", "type": "nominal"},
+            "strokeDash": {"field": "direction", "type": "nominal", "legend": {"symbolType": "stroke"}},
         },
     }
 
