@@ -129,8 +129,8 @@ bench-ranks: $(VENV)/.frameworks build/release/.module  ## Measure what fairlap 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)
 
-bench-works: $(VENV)/.frameworks build/release/.module  ## Time a block of 100 small works by phase (seven minutes; ALONE=10: with what ten take in processes of their own).
-	$(BIN)/python tests/bench/many_works.py $(if $(ALONE),--alone $(ALONE))
+bench-works: $(VENV)/.frameworks build/release/.module  ## Time a block of 100 small works by phase (ten minutes, or seven with SECONDS=0.12; ALONE=10: with what ten take in processes of their own).
+	$(BIN)/python tests/bench/many_works.py $(if $(filter file,$(origin SECONDS)),,--seconds $(SECONDS)) $(if $(ALONE),--alone $(ALONE))
 
 bench-answers: $(VENV)/.dev build/release/.module  ## Measure the share of a comparison's time that checking the answers of callables takes (a minute).
 	$(BIN)/python tests/bench/answers_of_callables.py
@@ -195,7 +195,7 @@ trust-shared: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare
 
 SCIENCE := solvers orders_of_solvers tensorflow_probability derivatives_in_frameworks science_in_frameworks environments_and_agents mistakes_in_frameworks
 SEEDS ?= 10
-trust-science: $(VENV)/.dev build/release/.tests  ## Prove solvers, derivatives, environments and reported mistakes in all libraries, and compare agents with loops by hand (an hour; SEEDS=10).
+trust-science: $(VENV)/.dev build/release/.tests  ## Prove solvers, derivatives, environments and reported mistakes in all libraries, and compare agents with loops by hand (hours; SEEDS=10).
 	$(PYTEST) $(SCIENCE:%=tests/integration/test_%.py) tests/unit/stability
 	$(BIN)/python -m tests.trust.agents_by_hand --algorithm ppo --seeds $(SEEDS)
 	$(BIN)/python -m tests.trust.agents_by_hand --algorithm dqn --seeds $(SEEDS)

@@ -162,3 +162,16 @@ def example_of_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         install_example(folder / "installed", patch)
         patch.setenv("FAIRLAP_CACHE", str(folder / "cache"))
         yield
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write weights and inputs for this test alone."""
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore afterwards what opening a model sets for its process."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
+        monkeypatch.setenv(name, "1")

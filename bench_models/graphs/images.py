@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fairlap.bench_models.convolution.units import STEADY_SCALE
@@ -19,7 +20,7 @@ def convolution(
     name: str,
     image: Value,
     outward: int,
-    kernel: tuple[int, int],
+    kernel: tuple[int, ...],
     *,
     stride: int = 1,
     groups: int = 1,
@@ -27,8 +28,9 @@ def convolution(
     bias: bool = True,
     symmetric: bool = False,
 ) -> Value:
-    """Pad so that only the stride makes the image smaller; where rows cannot be halved, the end gets the larger half.
+    """Convolve an image or, with a kernel of three sides, a volume.
 
+    It is padded so that only the stride makes it smaller; where rows cannot be halved, the end gets the larger half.
     ``symmetric`` padding is half of the kernel on each side instead, as PyTorch's networks have it.
     """
     inward, *sizes = image.shape
@@ -38,17 +40,17 @@ def convolution(
     ]
     begins = [edge // 2 for edge in kernel] if symmetric else [each // 2 for each in missing]
     ends = begins if symmetric else [each - begin for each, begin in zip(missing, begins, strict=True)]
-    per_pixel = inward // groups * kernel[0] * kernel[1]
+    per_pixel = inward // groups * math.prod(kernel)
     parts = [net.weight(f"{name}.weight", (outward, inward // groups, *kernel), Normal((power / per_pixel) ** 0.5))]
     parts += [net.weight(f"{name}.bias", (outward,), Normal(0.02))] if bias else []
-    net.macs += outward * after[0] * after[1] * per_pixel
+    net.macs += outward * math.prod(after) * per_pixel
     return net.add(
         "Conv",
         image,
         *parts,
         shape=(outward, *after),
         kernel_shape=list(kernel),
-        strides=[stride, stride],
+        strides=[stride] * len(kernel),
         group=groups,
         pads=[*begins, *ends],
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from fairlap.bench_models.graphs.net import GraphModel
 from fairlap.bench_models.graphs.onnx_model import graph_at
+from fairlap.bench_models.graphs.traced_volumes import convolved
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.differentiation import Traced, plain
 from fairlap.models.onnx_import.build import ImportedModel
@@ -17,6 +18,7 @@ from fairlap.models.onnx_import.training import in_training
 from fairlap.models.sources.onnx_graphs.imported_reference import of_file
 
 Statistics = dict[str, Any]
+_VOLUME = 3  # sides of a kernel
 _Forward = Callable[[Arrays, Arrays], Mapping[str, Any]]
 
 
@@ -64,6 +66,22 @@ class TracedLibrary(NumPyLibrary):
         if isinstance(value, Traced):
             return getattr(value, kind)(axis=axes, keepdims=keepdims)
         return super().reduce(kind, value, axes, keepdims)
+
+    def convolve(
+        self,
+        image: Any,
+        kernel: Any,
+        bias: Any,
+        strides: Sequence[int],
+        pads: Sequence[tuple[int, int]],
+        dilations: Sequence[int],
+        group: int,
+    ) -> Any:
+        if len(strides) < _VOLUME or group > 1:
+            return super().convolve(image, kernel, bias, strides, pads, dilations, group)
+        result = super().convolve(plain(image), plain(kernel), None, strides, pads, dilations, group)
+        traced = convolved(result, image, kernel, strides, list(pads), dilations)
+        return traced if bias is None else traced + self.per_channel(bias, len(strides))
 
     def full_like(self, value: Any, number: float) -> Any:
         return super().full_like(plain(value), number)

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS
-from fairlap.bench_models.t5_generate.steps import LAST_FIRST, NEVER, OF_PROMPT, OWN, Steps
+from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS, Answering
+from fairlap.bench_models.t5_generate.steps import LAST_FIRST, NEVER, OF_PROMPT, Steps
 from fairlap.models.arrays import Arrays
 
 Step = tuple[Any, Any, list[Any]]
@@ -61,24 +61,27 @@ class Jax:
         return array[len(array) - count :]
 
 
-def params(weights: Arrays) -> dict[str, Any]:
-    return dict(weights)
+class Implementation:
+    def __init__(self, model: Answering) -> None:
+        self._layers, self._own = model.layers, 2 * model.layers.count
 
+    @staticmethod
+    def params(weights: Arrays) -> dict[str, Any]:
+        return dict(weights)
 
-def canonical(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: np.asarray(array) for name, array in params.items()}
+    @staticmethod
+    def canonical(params: dict[str, Any]) -> dict[str, Any]:
+        return {name: np.asarray(array) for name, array in params.items()}
 
+    def first(self, params: dict[str, Any], prompt: Any) -> Step:
+        steps = Steps(Jax(), self._layers, params)
+        of_prompt = steps.of_prompt(prompt)
+        logits, *own = steps.step(jnp.zeros_like(prompt[:, :1]), (), of_prompt)
+        room = ((0, 0), (0, 0), (0, TOKENS - 1), (0, 0))
+        return logits.argmax(-1), logits, [*(jnp.pad(each, room) for each in own), *of_prompt]
 
-def first(params: dict[str, Any], prompt: Any) -> Step:
-    steps = Steps(Jax(), params)
-    of_prompt = steps.of_prompt(prompt)
-    logits, *own = steps.step(jnp.zeros_like(prompt[:, :1]), (), of_prompt)
-    room = ((0, 0), (0, 0), (0, TOKENS - 1), (0, 0))
-    return logits.argmax(-1), logits, [*(jnp.pad(each, room) for each in own), *of_prompt]
-
-
-def following(params: dict[str, Any], caches: list[Any], tokens: Any, position: Any) -> Step:
-    """``position`` counts the prompt too."""
-    place = position - PROMPT + 1
-    logits, *own = Steps(Jax(), params).step(tokens, caches[:OWN], caches[OWN:], place)
-    return logits.argmax(-1), logits, [*own, *caches[OWN:]]
+    def following(self, params: dict[str, Any], caches: list[Any], tokens: Any, position: Any) -> Step:
+        """``position`` counts the prompt too."""
+        own, of_prompt = caches[: self._own], caches[self._own :]
+        logits, *grown = Steps(Jax(), self._layers, params).step(tokens, own, of_prompt, position - PROMPT + 1)
+        return logits.argmax(-1), logits, [*grown, *of_prompt]

@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from fairlap.bench_models.t5.spec import EPSILON, bucket
-from fairlap.bench_models.t5_generate.spec import LAYERS, PROMPT, TOKENS
+from fairlap.bench_models.t5.spec import EPSILON, Layers, bucket
+from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS
 
-COUNT, HEADS = LAYERS.count, LAYERS.heads.queries
-OWN = 2 * COUNT  # arrays of the decoder's own tokens
 NEVER = -1e9
 OF_PROMPT = np.array([[bucket(key - query, both_ways=True) for key in range(PROMPT)] for query in range(PROMPT)])
 LAST_FIRST = np.array([bucket(-apart, both_ways=False) for apart in reversed(range(TOKENS))])
@@ -62,21 +60,27 @@ class Library(Protocol):
 class Steps:
     """``weights`` are those of the spec by name; ``library`` is what they are arrays of."""
 
-    def __init__(self, library: Library, weights: Mapping[str, Any]) -> None:
-        self._library, self._weights = library, weights
+    def __init__(self, library: Library, layers: Layers, weights: Mapping[str, Any]) -> None:
+        self._library, self._layers, self._weights = library, layers, weights
+
+    @property
+    def _heads(self) -> int:
+        return self._layers.heads.queries
 
     def of_prompt(self, prompt: Any) -> list[Any]:
         """Read the prompt, and return its keys and values for every layer of the decoder."""
         use = self._library
         hidden = use.rows(self._weights["shared.weight"], prompt)
         nearness = use.turned(use.rows(self._weights["encoder.nearness"], use.of_prompt))
-        for layer in range(COUNT):
+        for layer in range(self._layers.count):
             name = f"encoder.layers.{layer}"
             normed = self._norm(f"{name}.self", hidden)
             hidden = hidden + self._attention(f"{name}.self", normed, self._pair(f"{name}.self", normed), nearness)
             hidden = hidden + self._perceptron(name, hidden)
         read = self._norm("encoder", hidden)
-        return [each for layer in range(COUNT) for each in self._pair(f"decoder.layers.{layer}.cross", read)]
+        return [
+            each for layer in range(self._layers.count) for each in self._pair(f"decoder.layers.{layer}.cross", read)
+        ]
 
     def step(self, tokens: Any, own: Sequence[Any], of_prompt: Sequence[Any], position: Any = None) -> tuple[Any, ...]:
         """Read one token of each item; return logits, and the arrays of the decoder's tokens with those of this one.
@@ -86,7 +90,7 @@ class Steps:
         use, weights = self._library, self._weights
         hidden = use.rows(weights["shared.weight"], tokens)
         nearness, grown = self._nearness(own, position), []
-        for layer in range(COUNT):
+        for layer in range(self._layers.count):
             name, both = f"decoder.layers.{layer}", slice(2 * layer, 2 * layer + 2)
             normed = self._norm(f"{name}.self", hidden)
             pair = self._pair(f"{name}.self", normed)
@@ -99,7 +103,7 @@ class Steps:
             normed = self._norm(f"{name}.cross", hidden)
             hidden = hidden + self._attention(f"{name}.cross", normed, of_prompt[both], None)
             hidden = hidden + self._perceptron(name, hidden)
-        scaled = self._norm("decoder", hidden)[:, 0] * LAYERS.width**-0.5
+        scaled = self._norm("decoder", hidden)[:, 0] * self._layers.width**-0.5
         return (use.linear(scaled, weights["shared.weight"]), *grown)
 
     def _nearness(self, own: Sequence[Any], position: Any) -> Any:
@@ -118,10 +122,10 @@ class Steps:
         return self._library.linear(hidden, self._weights[f"{name}.weight"])
 
     def _pair(self, name: str, seen: Any) -> list[Any]:
-        return [self._library.by_head(self._linear(f"{name}.{part}", seen), HEADS) for part in ("key", "value")]
+        return [self._library.by_head(self._linear(f"{name}.{part}", seen), self._heads) for part in ("key", "value")]
 
     def _attention(self, name: str, normed: Any, pair: Sequence[Any], nearness: Any) -> Any:
-        query = self._library.by_head(self._linear(f"{name}.query", normed), HEADS)
+        query = self._library.by_head(self._linear(f"{name}.query", normed), self._heads)
         keys, values = pair
         return self._linear(f"{name}.output", self._library.attended(query, keys, values, nearness))
 

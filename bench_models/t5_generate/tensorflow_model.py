@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from fairlap.bench_models.t5.spec import HEAD
-from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS
-from fairlap.bench_models.t5_generate.steps import HEADS, LAST_FIRST, NEVER, OF_PROMPT, OWN, Steps
+from fairlap.bench_models.t5.spec import HEAD, Layers
+from fairlap.bench_models.t5_generate.spec import PROMPT, TOKENS, Answering
+from fairlap.bench_models.t5_generate.steps import LAST_FIRST, NEVER, OF_PROMPT, Steps
 from fairlap.models.arrays import Arrays
 
 Step = tuple[Any, Any, list[Any]]
@@ -65,8 +65,9 @@ class TensorFlow:
 
 
 class Answer(tf.Module):
-    def __init__(self, weights: Arrays, dtype: Any) -> None:
+    def __init__(self, weights: Arrays, dtype: Any, layers: Layers) -> None:
         super().__init__()
+        self._layers, self._own = layers, 2 * layers.count
         self.variables_by_name = {name: tf.Variable(tf.cast(array, dtype)) for name, array in weights.items()}
 
     def first(self, prompt: Any) -> Step:
@@ -76,32 +77,37 @@ class Answer(tf.Module):
         return tf.argmax(logits, axis=-1), logits, [*own, *of_prompt]
 
     def following(self, caches: Sequence[Any], tokens: Any) -> Step:
-        logits, *own = self._steps().step(tokens, caches[:OWN], caches[OWN:])
-        return tf.argmax(logits, axis=-1), logits, [*own, *caches[OWN:]]
+        logits, *own = self._steps().step(tokens, caches[: self._own], caches[self._own :])
+        return tf.argmax(logits, axis=-1), logits, [*own, *caches[self._own :]]
 
     def first_of_fixed_shape(self, prompt: Any) -> Step:
         chosen, logits, caches = self.first(prompt)
         room = ((0, 0), (0, 0), (0, TOKENS - 1), (0, 0))
-        return chosen, logits, [*(tf.pad(each, room) for each in caches[:OWN]), *caches[OWN:]]
+        return chosen, logits, [*(tf.pad(each, room) for each in caches[: self._own]), *caches[self._own :]]
 
     def following_of_fixed_shape(self, caches: Sequence[Any], tokens: Any, position: Any) -> Step:
         """``position`` counts the prompt too."""
-        logits, *own = self._steps().step(tokens, caches[:OWN], caches[OWN:], position - PROMPT + 1)
-        return tf.argmax(logits, axis=-1), logits, [*own, *caches[OWN:]]
+        logits, *own = self._steps().step(tokens, caches[: self._own], caches[self._own :], position - PROMPT + 1)
+        return tf.argmax(logits, axis=-1), logits, [*own, *caches[self._own :]]
 
     def growing_caches(self, batch: int, dtype: Any) -> list[Any]:
         """Describe what the caches look like, whatever the length of the decoder's own ones is."""
-        return [tf.TensorSpec((batch, HEADS, length, HEAD), dtype) for length in [*[None] * OWN, *[PROMPT] * OWN]]
+        lengths = [*[None] * self._own, *[PROMPT] * self._own]
+        return [tf.TensorSpec((batch, self._layers.heads.queries, length, HEAD), dtype) for length in lengths]
 
     def _steps(self) -> Steps:
         """Read the table once: a variable that rows were gathered from copies itself whenever it is read again."""
         table = self.variables_by_name["shared.weight"].read_value()
-        return Steps(TensorFlow(), {**self.variables_by_name, "shared.weight": table})
+        return Steps(TensorFlow(), self._layers, {**self.variables_by_name, "shared.weight": table})
 
 
-def build(weights: Arrays, dtype: Any) -> Answer:
-    return Answer(weights, dtype)
+class Implementation:
+    def __init__(self, model: Answering) -> None:
+        self._layers = model.layers
 
+    def build(self, weights: Arrays, dtype: Any) -> Answer:
+        return Answer(weights, dtype, self._layers)
 
-def canonical(_name: str, array: Any) -> Any:
-    return array
+    @staticmethod
+    def canonical(_name: str, array: Any) -> Any:
+        return array

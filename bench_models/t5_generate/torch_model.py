@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from fairlap.bench_models.t5_generate.spec import TOKENS
-from fairlap.bench_models.t5_generate.steps import LAST_FIRST, NEVER, OF_PROMPT, OWN, Steps
+from fairlap.bench_models.t5.spec import Layers
+from fairlap.bench_models.t5_generate.spec import TOKENS, Answering
+from fairlap.bench_models.t5_generate.steps import LAST_FIRST, NEVER, OF_PROMPT, Steps
 from fairlap.models.arrays import Arrays
 from torch import nn
 from torch.nn import functional
@@ -61,8 +62,9 @@ class Torch:
 class Answer(nn.Module):
     positions = TOKENS
 
-    def __init__(self, weights: Arrays) -> None:
+    def __init__(self, weights: Arrays, layers: Layers) -> None:
         super().__init__()
+        self._layers, self._own = layers, 2 * layers.count
         self._names = list(weights)  # whose points PyTorch's own names cannot have
         self.register_buffer("_of_prompt", torch.tensor(OF_PROMPT), persistent=False)
         self.register_buffer("_last_first", torch.tensor(LAST_FIRST), persistent=False)
@@ -78,22 +80,27 @@ class Answer(nn.Module):
         return logits.argmax(-1), logits, [*own, *of_prompt]
 
     def following(self, caches: Sequence[Any], tokens: Any) -> tuple[Any, Any, Sequence[Any]]:
-        logits, *own = self._steps().step(tokens, caches[:OWN], caches[OWN:])
-        return logits.argmax(-1), logits, [*own, *caches[OWN:]]
+        logits, *own = self._steps().step(tokens, caches[: self._own], caches[self._own :])
+        return logits.argmax(-1), logits, [*own, *caches[self._own :]]
 
     def first_of_fixed_shape(self, prompt: Any) -> tuple[Any, Any, Sequence[Any]]:
         chosen, logits, caches = self.first(prompt)
-        own = [functional.pad(each, (0, 0, 0, TOKENS - 1)) for each in caches[:OWN]]
-        return chosen, logits, [*own, *caches[OWN:]]
+        own = [functional.pad(each, (0, 0, 0, TOKENS - 1)) for each in caches[: self._own]]
+        return chosen, logits, [*own, *caches[self._own :]]
 
     def following_of_fixed_shape(self, caches: Sequence[Any], tokens: Any, position: Any) -> tuple[Any, Any]:
         """Written into the caches."""
-        logits, *_ = self._steps().step(tokens, caches[:OWN], caches[OWN:], position)
+        logits, *_ = self._steps().step(tokens, caches[: self._own], caches[self._own :], position)
         return logits.argmax(-1), logits
 
     def _steps(self) -> Steps:
-        return Steps(Torch(self._of_prompt, self._last_first), dict(zip(self._names, self._held, strict=True)))
+        weights = dict(zip(self._names, self._held, strict=True))
+        return Steps(Torch(self._of_prompt, self._last_first), self._layers, weights)
 
 
-def build(weights: Arrays) -> Any:
-    return Answer(weights).eval()
+class Implementation:
+    def __init__(self, model: Answering) -> None:
+        self._layers = model.layers
+
+    def build(self, weights: Arrays) -> Any:
+        return Answer(weights, self._layers).eval()

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -13,136 +12,13 @@
 #include "loop/run.hpp"
 #include "loop/turns.hpp"
 #include "tests/check.hpp"
+#include "tests/loop_works.hpp"
 
 using namespace fairlap;
 using namespace fairlap::loop;
+using namespace fairlap::test;
 
 namespace {
-
-// Work of a scripted kind: how often it was called is all it knows.
-class CountedWork final : public Work {
- public:
-  void enter() noexcept override { ++entered; }
-  bool leave() noexcept override {
-    ++left;
-    return stop_at_leave;
-  }
-  bool call() noexcept override { return ++calls != raise_at_call; }
-  bool wait() noexcept override {
-    ++waits;
-    return true;
-  }
-  bool drop() noexcept override { return true; }
-  bool stop_requested() noexcept override { return calls >= stop_at_call; }
-  [[nodiscard]] bool has_completion() const noexcept override { return with_completion; }
-  bool begin_drawn(std::size_t /*number*/) noexcept override {
-    calls_before_drawn.push_back(calls);
-    return true;
-  }
-  bool end_drawn(std::size_t /*number*/, double wall_ns) noexcept override {
-    ++drawn_ended;
-    return wall_ns < 1e9;
-  }
-
-  std::vector<std::uint64_t> calls_before_drawn;
-  std::uint64_t drawn_ended = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t waits = 0;
-  std::uint64_t entered = 0;
-  std::uint64_t left = 0;
-  std::uint64_t raise_at_call = 0;
-  std::uint64_t stop_at_call = std::numeric_limits<std::uint64_t>::max();
-  bool stop_at_leave = false;
-  bool with_completion = false;
-};
-
-// Spins on the operating system's clock, which knows nothing of the timestamp counter, and notes how long
-// each spin really took: on a busy machine the spinner is sent away like anyone else.
-class SpinningWork final : public Work {
- public:
-  explicit SpinningWork(std::uint64_t length_ns) : length_ns_(length_ns) { lengths_ns.reserve(100'000); }
-  void enter() noexcept override {}
-  bool leave() noexcept override { return false; }
-  bool call() noexcept override {
-    const std::uint64_t begin = clock::MonotonicRaw::now_ns();
-    std::uint64_t now = begin;
-    while (now - begin < length_ns_) now = clock::MonotonicRaw::now_ns();
-    if (lengths_ns.size() < lengths_ns.capacity()) lengths_ns.push_back(static_cast<double>(now - begin));
-    return true;
-  }
-  bool wait() noexcept override { return true; }
-  bool drop() noexcept override { return true; }
-  bool stop_requested() noexcept override { return false; }
-  [[nodiscard]] bool has_completion() const noexcept override { return false; }
-
-  std::vector<double> lengths_ns;
-
- private:
-  std::uint64_t length_ns_;
-};
-
-// Makes each call ready, which takes far longer than the call. It raises at a given preparation.
-class PreparedWork final : public Work {
- public:
-  static constexpr std::uint64_t kPreparationNs = 1'000'000;
-
-  void enter() noexcept override {}
-  bool leave() noexcept override { return false; }
-  bool prepare() noexcept override {
-    const std::uint64_t begin = clock::MonotonicRaw::now_ns();
-    while (clock::MonotonicRaw::now_ns() - begin < kPreparationNs) {
-    }
-    ready = ++preparations != raise_at;
-    return ready;
-  }
-  [[nodiscard]] bool has_preparation() const noexcept override { return true; }
-  bool call() noexcept override {
-    ++calls;
-    unready += ready ? 0 : 1;
-    ready = false;
-    return true;
-  }
-  bool wait() noexcept override { return true; }
-  bool drop() noexcept override { return true; }
-  bool stop_requested() noexcept override { return false; }
-  [[nodiscard]] bool has_completion() const noexcept override { return with_completion; }
-  bool begin_drawn(std::size_t /*number*/) noexcept override { return true; }
-  bool end_drawn(std::size_t /*number*/, double wall_ns) noexcept override {
-    longest_drawn_ns = std::max(longest_drawn_ns, wall_ns);
-    return true;
-  }
-
-  std::uint64_t preparations = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t unready = 0;
-  std::uint64_t raise_at = 0;
-  double longest_drawn_ns = 0.0;
-  bool with_completion = false;
-  bool ready = false;
-};
-
-// An empty call that is kept from its core once, for longer than a window of the warm-up lasts.
-class InterruptedWork final : public Work {
- public:
-  explicit InterruptedWork(std::uint64_t interrupted_call) : interrupted_call_(interrupted_call) {}
-  void enter() noexcept override {}
-  bool leave() noexcept override { return false; }
-  bool call() noexcept override {
-    const std::uint64_t begin = ++calls == interrupted_call_ ? clock::MonotonicRaw::now_ns() : 0;
-    while (begin != 0 && clock::MonotonicRaw::now_ns() - begin < 20'000'000) {
-    }
-    return true;
-  }
-  bool wait() noexcept override { return true; }
-  bool drop() noexcept override { return true; }
-  bool stop_requested() noexcept override { return false; }
-  [[nodiscard]] bool has_completion() const noexcept override { return false; }
-
-  std::uint64_t calls = 0;
-
- private:
-  std::uint64_t interrupted_call_;
-};
 
 template <class TimedWork>
 std::unique_ptr<Record> run_on_best_clock(TimedWork& work, const Settings& settings) {

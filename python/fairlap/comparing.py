@@ -219,6 +219,7 @@ def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results
     from fairlap.race.around_blocks.after_blocks import Findings
     from fairlap.race.around_blocks.best_settings import with_best_settings
     from fairlap.race.planning.kept_plan import plan_to_keep
+    from fairlap.race.progress import Messages
     from fairlap.race.progress_in_notebook import progress_in_kernel
     from fairlap.race.race import Race
     from fairlap.race.run import Run, roofs_for
@@ -227,19 +228,21 @@ def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results
     from fairlap.results.decision.question import with_decision
     from fairlap.results.decision.required_decided import are_required_decided
     from fairlap.results.results import results_of
+    from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 
     plan = with_best_settings(plan)
     decided = partial(are_required_decided, plan)
     ending = Ending(plan, target=request.target, budget_s=request.budget, also_decided=decided)
     findings = Findings(traces=request.trace)
     progress = progress_in_kernel(plan, request.budget)
-    race = Race(plan, ending=ending, keep_weights=request.keep_weights, findings=findings, progress=progress)
+    weights = KeptWeights(plan, request.keep_weights, (progress or Messages()).say)
+    race = Race(plan, ending=ending, kept={KeptWeights: weights}, findings=findings, progress=progress)
     began_at = datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(plan_to_keep(plan), race.processes, machine_facts(), {}, began_at, roofs=roofs_for(plan))
     run.profiles, run.compilations = findings.profiles, findings.compilations
     with progress or nullcontext():
         race.run()
-    for failure in race.kept_weights.failures:
+    for failure in weights.failures:
         warnings.warn(failure, stacklevel=4)
     run.wall_s, run.ended_early = race.shares(), race.ended_early
     results = with_decision(

@@ -1,7 +1,7 @@
 """How long a block of each of many small works takes whose contestants' processes are shared, and on what.
 
     python tests/bench/many_works.py                              100 works, six blocks, torch and onnxruntime
-    python tests/bench/many_works.py --works 20 --blocks 2
+    python tests/bench/many_works.py --seconds 0.12                with turns of 12 ms instead of 40
     python tests/bench/many_works.py --alone 10                   with what ten of them take in processes of their own
 
 Prints the time of a contestant in a block by phase, as the parent and as the worker see it, the goal, and how far the
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 from fairlap.models.registry import find
-from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan import Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.processes import one_process
 from fairlap.race.processes.bench import Overheads
@@ -102,7 +102,7 @@ def small_works(count: int) -> tuple[Work, ...]:
     return tuple(found[:count])
 
 
-def planned(contestants: str, works: Sequence[Work], blocks: int, fresh: Fresh) -> Plan:
+def planned(contestants: str, works: Sequence[Work], blocks: int, fresh: Fresh, seconds: float) -> Plan:
     return draw_plan(
         Contestants(contestants),
         tuple(works),
@@ -112,6 +112,7 @@ def planned(contestants: str, works: Sequence[Work], blocks: int, fresh: Fresh) 
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
         seed=1,
         fresh=fresh,
+        measuring=Measuring(seconds=seconds),
     )
 
 
@@ -200,11 +201,12 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=6)
     parser.add_argument("--alone", type=int, default=0)
     parser.add_argument("--on", default="torch,onnxruntime")
+    parser.add_argument("--seconds", type=float, default=Measuring().seconds, help="of ten turns")
     given = parser.parse_args()
     works = small_works(given.works)
-    plan = planned(given.on, works, given.blocks, "never")
+    plan = planned(given.on, works, given.blocks, "never", given.seconds)
     spread = works[:: len(works) // given.alone][: given.alone] if given.alone else ()
-    alone = Race(planned(given.on, spread, given.blocks, "every")) if spread else None
+    alone = Race(planned(given.on, spread, given.blocks, "every", given.seconds)) if spread else None
     watch = Stopwatch()
     for stage, (of, methods) in STAGES.items():
         for method in methods:

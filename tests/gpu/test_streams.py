@@ -14,9 +14,9 @@ from fairlap.errors import InvalidRequest
 SPIN_NS = 200_000
 
 
-def check_span(result: Any, expected_ns: float = SPIN_NS) -> None:
+def check_span(result: Any) -> None:
     assert not np.isnan(result.device_span_ns).any(), str(result)
-    assert 0.9 * expected_ns < result.median_ns < 1.2 * expected_ns + 20_000, str(result)
+    assert 0.9 * SPIN_NS < result.median_ns < 1.2 * SPIN_NS + 20_000, str(result)
 
 
 def test_a_side_stream_of_torch(torch: Any, stream: Any, spinner: Any) -> None:

@@ -26,7 +26,7 @@ pytest.importorskip("fastapi", reason="needs the extra serve; `make test` instal
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; Debian has it in the package chromium")
 
 WITH_CHARTS = ("race", "fed", "scales")
-SERVED = ("list", "empty list", "history", "history of one run", "across")
+SERVED = ("list", "empty list", "history", "history of one run", "across", "board", "board's history")
 WIDTHS = (400, 800, 1600)
 _AXE = """axe.run().then(found => found.violations
   .filter(each => ['serious', 'critical'].includes(each.impact))
@@ -34,9 +34,15 @@ _AXE = """axe.run().then(found => found.violations
 # Boxes of text, neither within the other, that share more than a pixel. Heads of tables that are read out alone, since
 # a narrow screen shows rows as cards, are left out.
 _OVERLAPS = """(() => {
-  const boxes = [...document.querySelectorAll('h1, h2, h3, p, li, td, th, button, label, caption, legend, summary')]
+  const seen = (box, frame) => {  // of what a frame cuts off
+    if (!frame) return box;
+    const [left, right] = [Math.max(box.left, frame.left), Math.min(box.right, frame.right)];
+    const [top, bottom] = [Math.max(box.top, frame.top), Math.min(box.bottom, frame.bottom)];
+    return {left, right, top, bottom, width: Math.max(0, right - left), height: Math.max(0, bottom - top)};
+  };
+  const boxes = [...document.querySelectorAll('h1, h2, h3, p, li, td, th, a, button, label, caption, legend, summary')]
     .filter(each => each.checkVisibility({visibilityProperty: true, opacityProperty: true}) && each.textContent.trim())
-    .map(each => [each, each.getBoundingClientRect()])
+    .map(each => [each, seen(each.getBoundingClientRect(), each.closest('.scroll')?.getBoundingClientRect())])
     .filter(([each, box]) => box.width && box.height && !each.closest('.skip') && !each.closest('svg'))
     .filter(([each]) => getComputedStyle(each.closest('thead') || document.body).position !== 'absolute');
   const found = [];
@@ -67,6 +73,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def served(store: Path) -> dict[str, str]:
+    from fairlap.board.board import board_of
+    from fairlap.board.pages import board_page, history_pages
     from fairlap.browse.application import application
 
     def get(url: str) -> str:
@@ -82,11 +90,14 @@ def served(store: Path) -> dict[str, str]:
         run.began_at = (FIRST + timedelta(days=30)).isoformat()
         with open_store(store) as opened:
             ids.append(keep_whole(opened, run))
+            board = board_of(opened, None)
         return texts | {
             "list": get("/"),
             "empty list": get("/?model=none"),
             "history": get("/history?model=mlp"),
             "across": get(f"/across?run={first[0]}&run={ids[-1]}"),
+            "board": board_page(board).decode(),
+            "board's history": next(iter(history_pages(board).values())).decode(),
         }
 
 

@@ -7,20 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import error_code
+from command_line import SHORT, error_code
 from command_line import here as run
 from onnx_files import drawn
 
-OPTIONS = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def rows_of(tmp_path: Path, *arguments: object) -> dict[str, dict[str, Any]]:
-    done = run("compare", *arguments, *OPTIONS, "-o", tmp_path / "rows.jsonl")
+    done = run("compare", *arguments, *SHORT, "-o", tmp_path / "rows.jsonl")
     assert done.returncode == 0, done.stderr
     return {row["contestant"]: row for row in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
 
@@ -99,5 +94,5 @@ def test_torchscript_without_shapes_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     file = script(tmp_path / "net.pt")
     for options, code in (((), "E_SOURCE_TRUST"), (("--trust",), "E_SHAPES")):
-        done = run("compare", file, "--on", "torch", *options, *OPTIONS)
+        done = run("compare", file, "--on", "torch", *options, *SHORT)
         assert (done.returncode, error_code(done)) == (2, code)

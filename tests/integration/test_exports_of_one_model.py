@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import SHORT
 from command_line import fairlap as run
 from exported_files import CHANNELS, CLASSES, SIZE, answers_by_hand, keras_net, torch_net, weights
 from fairlap.launch.opened_source import opened
@@ -18,14 +19,7 @@ from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.material_sources import seeds_of_inputs
 from fairlap.request.fields.source import Source
 
-pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(900)]
-
-SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(900), pytest.mark.usefixtures("own_cache")]
 
 
 @pytest.fixture(scope="module")

@@ -25,13 +25,10 @@ from fairlap.scenarios.process_result import ProcessResult
 from onnx_files import BOUND, ROWS, masked_lookup, one_node, source_of
 from small_races import run_race
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
 def planned(model: Path, contestants: str = "onnxruntime", data: str = "synthetic", **options: Any) -> Plan:

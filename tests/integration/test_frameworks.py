@@ -9,19 +9,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from example_installed import install_example
 from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.machine.programs.guardian import TOKEN
 from fairlap.race.equal_work.timed_work import TIMED_CALL
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.worker.guardian import TOKEN
 from one_block import processes_of_one_block
+from processes_seen import wait_until, wait_until_empty
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
@@ -203,7 +203,7 @@ def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypat
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: bool(workers_of(process.pid)))
+    wait_until(lambda: workers_of(process.pid))
     time.sleep(1)  # the good one may or may not have ended by now; the hanging one never will
     process.send_signal(signal.SIGINT)
     stderr = process.communicate(timeout=60)[1]
@@ -223,10 +223,10 @@ def test_a_killed_race_leaves_no_worker_behind(tmp_path: Path, monkeypatch: pyte
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_for(lambda: bool(workers_of(process.pid)))
+    wait_until(lambda: workers_of(process.pid))
     process.kill()
     process.wait()
-    wait_for(lambda: not workers_of(process.pid))
+    wait_until_empty(lambda: workers_of(process.pid), 60)
 
 
 def workers_of(race: int) -> list[int]:
@@ -247,13 +247,6 @@ def fairlap(*arguments: str, longest_file_blocks: int | None = None) -> subproce
     if longest_file_blocks is not None:
         command = ["sh", "-c", f'ulimit -f {longest_file_blocks}; exec "$@"', "sh", *command]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
-
-
-def wait_for(happened: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.slow

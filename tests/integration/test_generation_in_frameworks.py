@@ -21,7 +21,7 @@ from thorough import thorough_where
 from workloads_of_models import workload_of
 
 PROGRAM = Path(__file__).with_name("adapter_in_a_process.py")
-MODEL, ENCODER_DECODER = "characters_generate", "t5_generate"
+MODEL, ENCODER_DECODER = "characters_generate", "t5_generate:tiny"
 CONTESTANTS = (
     "torch",
     "torch:compile",

@@ -20,16 +20,9 @@ from own_generators import GREEDY, OF_GREEDY, answers_of, generated_by_transform
 for module in ("torch", "transformers", "gguf", "onnxscript"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
 
-pytestmark = [needs_proc, pytest.mark.slow]
+pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 
 PROMPT, TOKENS = 9, 6
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")
 
 
 def read_by_transformers(folder: Path, file: Path) -> Any:

@@ -247,12 +247,19 @@ def test_t5_is_that_of_transformers_and_its_work_is_what_pytorch_counts(
     assert counter.get_total_flops() == pytest.approx(2e9 * (work.spec.gmacs_per_item or 0.0))
 
 
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("t5_generate:tiny", {"d_model": 256, "num_layers": 4, "num_heads": 4, "d_ff": 1024, "gated": False}),
+        ("t5_generate:small", {"d_model": 512, "num_layers": 6, "num_heads": 8, "d_ff": 2048, "gated": False}),
+    ],
+)
 def test_steps_of_t5_through_the_cache_of_transformers_are_those_of_the_reference(
-    torch_and_transformers: tuple[Any, Any],
+    model: str, settings: dict[str, Any], torch_and_transformers: tuple[Any, Any]
 ) -> None:
     torch, transformers = torch_and_transformers
-    work = workload_of("t5_generate", batch=1)
-    settings = {"d_model": 256, "num_layers": 4, "num_heads": 4, "d_ff": 1024, "gated": False}
+    work = workload_of(model, batch=1)
+    assert sum(array.size for array in work.weights.values()) == work.spec.parameters
     theirs = t5_of_transformers(transformers, torch, work, **settings)
     prompt, given = (torch.tensor(array.astype(np.int64)) for array in work.inputs.values())
     found, cache = [], None
@@ -266,12 +273,13 @@ def test_steps_of_t5_through_the_cache_of_transformers_are_those_of_the_referenc
     np.testing.assert_allclose(np.stack(found, 1), logits, rtol=1e-5, atol=1e-5)
 
 
-def test_a_conformer_has_as_many_parameters_as_its_modules() -> None:
+@pytest.mark.parametrize(("model", "network"), [("conformer:small", "Conformer"), ("unet3d:base", "Unet3d")])
+def test_a_network_has_as_many_parameters_as_its_modules(model: str, network: str) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
-    from networks_by_hand import Conformer
+    import networks_by_hand
 
-    work = workload_of("conformer:small", batch=1)
-    assert Conformer(work.weights).parameters() == work.spec.parameters
+    work = workload_of(model, batch=1)
+    assert getattr(networks_by_hand, network)(work.weights).parameters() == work.spec.parameters
 
 
 def test_boxes_of_ssdlite_are_those_that_pytorch_code_makes_of_its_predictions() -> None:
@@ -312,7 +320,15 @@ def test_frameworks_have_the_loss_of_frames_of_the_reference_and_its_slopes() ->
         np.testing.assert_allclose(own, wide["logits"], atol=1e-6, err_msg=name)
 
 
-COUNTED = ("clip", "conformer:tiny", "ssdlite", "tcn", "unet", "yolov8:n")  # by layers that PyTorch counts
+COUNTED = (
+    "clip",
+    "conformer:tiny",
+    "ssdlite",
+    "tcn",
+    "unet",
+    "unet3d:tiny",
+    "yolov8:n",
+)  # by layers that PyTorch counts
 
 
 @pytest.mark.parametrize(
@@ -325,6 +341,7 @@ COUNTED = ("clip", "conformer:tiny", "ssdlite", "tcn", "unet", "yolov8:n")  # by
         ("lstm_forecaster", "Lstm"),
         ("clip", "Clip"),
         ("unet", "Unet"),
+        ("unet3d:tiny", "Unet3d"),
         ("yolov8:n", "Yolo"),
     ],
 )

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import SHORT
 from command_line import fairlap as run
 
-SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
 ON = {
     "torch": "torch",
     "jax": "jax",

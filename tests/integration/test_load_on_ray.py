@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from machine_marks import needs_package
-from processes_seen import content, wait_until_empty
+from processes_seen import content, wait_until, wait_until_empty
 from ray_nodes import RayNodes, ray_nodes
 from stream_races import exact_quantile_ns, file_of_prompts
 from stream_server import StreamingServer, in_a_process
@@ -85,10 +84,7 @@ def test_two_machines_send_the_load_of_one_and_all_of_its_times_are_kept(nodes: 
 def test_a_node_that_is_killed_under_load_takes_only_its_own_requests_with_it(nodes: RayNodes, tmp_path: Path) -> None:
     with StreamingServer(first_ms=30.0, each_ms=2.0) as server:
         begun = load(tmp_path, server, nodes, "--blocks", 2, "--json", "--no-store")
-        deadline_s = time.monotonic() + 120
-        while len(server.truths) < 100:  # at most 60 of them are of the examination
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
+        wait_until(lambda: len(server.truths) >= 100, 120)  # at most 60 of them are of the examination
         nodes.kill_all("second")
         output, errors = begun.communicate(timeout=300)
     first, second = json.loads(output)["processes"]

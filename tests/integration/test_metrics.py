@@ -9,7 +9,7 @@ from typing import Any
 import fairlap
 import numpy as np
 import pytest
-from command_line import error_code, here
+from command_line import SHORT, error_code, here
 from fairlap.errors import FairlapError
 from onnx_files import CLASSES, ROWS, answers_by_hand, masked_lookup, weights
 from open_images_part import DOG, SIDE, open_images
@@ -43,9 +43,8 @@ def test_every_contestant_answers_all_items_also_those_of_the_last_batch(model: 
     np.savez(tmp_path / "x.npz", allow_pickle=False, **inputs)
     np.save(tmp_path / "y.npy", labels)
     options = ("--on", "onnxruntime,openvino", "--batch", str(BATCH), "--inputs", tmp_path / "x.npz")
-    short = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
     done = here(
-        *("compare", model, *options, "--metric", "top1,perplexity", "--labels", tmp_path / "y.npy", *short),
+        *("compare", model, *options, "--metric", "top1,perplexity", "--labels", tmp_path / "y.npy", *SHORT),
         *("-o", tmp_path / "rows.jsonl", "-o", tmp_path / "run.json"),
     )
     assert done.returncode == 0, done.stderr
@@ -124,9 +123,6 @@ def scores_in(rows: Path) -> list[dict[str, Any]]:
     ran = [row for row in found if row["outcome"] != "not_installed"]
     assert {row["outcome"] for row in ran} == {"finished"}, [row["message"] for row in ran]
     return [row["scores"] for row in ran]
-
-
-SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
 
 
 def test_ids_and_scores_of_ids_are_scored_by_their_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ from transformers_folders import folder_of
 for module in ("torch", "transformers", "onnxscript"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
 
-pytestmark = [needs_proc, pytest.mark.slow]
+pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 
 PROMPT, TOKENS = 9, 6
 ENCODER_DECODERS = ("t5", "bart", "marian")
@@ -44,13 +44,6 @@ MOVES_NO_TOKEN = ("marian", "token-dropped")  # only logits, with the drawn weig
 LAYERS, HEAD, BATCH, FLOAT = 2, 8, 2, 4
 CACHE_OF_LLAMA = 2 * LAYERS * BATCH * HEAD * FLOAT * (PROMPT + TOKENS - 1)  # of one head; the last token is not read
 CACHE_OF_T5 = 2 * LAYERS * BATCH * 2 * HEAD * FLOAT * (PROMPT + TOKENS)  # of two, and of what begins the answer
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")  # restored afterwards: opening a model sets them for its process
 
 
 def generated(folder: Path, prompt: Any) -> tuple[Any, Any]:

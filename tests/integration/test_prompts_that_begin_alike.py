@@ -22,16 +22,9 @@ from own_generators import generating_folder, generating_source, workload
 for module in ("torch", "transformers", "onnxscript"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
 
-pytestmark = [needs_proc, pytest.mark.slow]
+pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 
 CONTESTANT = "onnxruntime-genai"
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")
 
 
 def test_all_prompts_have_the_beginning_and_each_its_own_end(tmp_path: Path) -> None:

@@ -13,14 +13,11 @@ from fairlap.machine.hardware.processor import flags
 from fairlap.machine.root import THIS_MACHINE
 from onnx_files import drawn
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 FLOAT, FLOAT16 = 1, 10
 OPTIONS = ("--blocks", "1", "--seconds", "0.02s", "--threads", "1", "--no-store", "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
 def product(path: Path, kind: int, *, cast: bool = False) -> Path:

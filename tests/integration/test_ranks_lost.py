@@ -24,6 +24,7 @@ from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.guardian import RANKS_TOKEN
 from machine_marks import needs_proc
 from one_block import processes_of_one_block
+from processes_seen import wait_until_empty
 from ranked_numpy import install_ranked
 
 pytestmark = [needs_proc, pytest.mark.timeout(900), pytest.mark.slow]
@@ -58,10 +59,7 @@ def ranks_left() -> list[int]:
 
 def require_none_left() -> None:
     """Their guardians may still be about to end."""
-    until_s = time.monotonic() + 5
-    while ranks_left() and time.monotonic() < until_s:
-        time.sleep(0.05)
-    assert ranks_left() == []
+    wait_until_empty(ranks_left, 5)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.ranks.launchers import SHELL
+from network_hosts import HOSTS, name_on, network_hosts, processes_on, why_no_hosts
 from one_block import processes_of_one_block
-from two_hosts import HOSTS, name_on, processes_on, two_hosts, why_no_hosts
 
 pytestmark = [
     pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
@@ -30,7 +30,7 @@ pytestmark = [
 
 @pytest.fixture
 def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, ...]]:
-    with two_hosts(tmp_path) as shell:
+    with network_hosts(tmp_path) as shell:
         monkeypatch.setenv(SHELL, str(shell))
         yield HOSTS
 

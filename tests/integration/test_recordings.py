@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import here
+from command_line import SHORT, here
 from recordings import SAID, part_of_speech, with_vocabulary
 
 pytest.importorskip("soundfile", reason="`make test` installs it and runs this")
 jiwer: Any = pytest.importorskip("jiwer", reason="`make test` installs it and runs this")
 
-SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
 FRAMES, MELS, IDS, SPACE = 320, 80, 32, 4
 
 

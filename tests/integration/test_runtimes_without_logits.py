@@ -33,18 +33,11 @@ from spoilt_generation import MISTAKES
 for module in ("torch", "transformers", "gguf", "onnxscript"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
 
-pytestmark = [needs_proc, pytest.mark.slow]
+pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 
 PROMPT, TOKENS = 9, 12
 SHORT = ("--blocks", 1, "--seconds", 0.2, "--threads", 1, "--no-store", "--json")
 LONG: dict[str, Any] = {"max_position_embeddings": 512}
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")
 
 
 def generated(folder: Path, prompt: np.ndarray, tokens: int) -> np.ndarray:

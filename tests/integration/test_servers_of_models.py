@@ -39,6 +39,11 @@ LLAMA_SERVER = "llama-server"
 LITSERVE_PROGRAM = Path(__file__).parents[1] / "support" / "litserve_program.py"
 NEEDS_SERVE = pytest.mark.skipif(find_spec("openai") is None, reason="needs transformers[serving]")
 NEEDS_LITSERVE = pytest.mark.skipif(find_spec("litserve") is None, reason="needs litserve")
+NEEDS_LLAMA_CPP = pytest.mark.skipif(
+    find_spec("llama_cpp") is None or find_spec("sse_starlette") is None,
+    reason="needs llama-cpp-python[server], which pip compiles",
+)
+IN_FLOAT32 = "ready_within=10m:args=--type_k 0 --type_v 0"  # what is held of prompts, which is in float16 by default
 NEEDS_LLAMA = pytest.mark.skipif(shutil.which(LLAMA_SERVER) is None, reason=f"needs {LLAMA_SERVER} of llama.cpp")
 
 
@@ -142,6 +147,27 @@ def test_two_real_servers_race_with_the_same_tokens(folder: Path) -> None:
     found = raced(folder, llama, server)
     assert all(map(is_whole, found.rows)), [(row.code, row.warnings) for row in found.rows]
     assert shares_of(found) == [1.0]
+
+
+@NEEDS_SERVE
+@NEEDS_LLAMA_CPP
+def test_llama_cpp_pythons_server_races_with_the_same_tokens_and_fewer_in_fewer_bits(folder: Path) -> None:
+    pytest.importorskip("gguf", reason="`make test` installs it and runs this")
+    kinds = ("F32", "Q8_0", "Q4_0")
+    files = [gguf_with_tokenizer(folder, folder.parent / f"{kind}.gguf", kind) for kind in kinds]
+    alone = f"serve:transformers:model={folder}:ready_within=10m"
+    names = [alone, *(f"serve:llama-cpp:model={each}:{IN_FLOAT32}" for each in files)]
+    found = raced(folder, *names)
+    rows = {row.contestant: row for row in found.rows}
+    served, same, *fewer = (rows[name] for name in names)
+    assert all(map(is_whole, rows.values())), [(row.code, row.warnings) for row in found.rows]
+    assert [rows[name].settings["weights"] for name in names] == ["F32", *kinds]
+    assert same.scenario_figures["identical_answers_share"].value == 1.0
+    assert "W_OTHER_ANSWERS" not in codes(served) | codes(same)
+    assert "W_OTHER_ANSWERS" in codes(fewer[-1])
+    shares = [row.scenario_figures["identical_text_share"].value for row in (same, *fewer)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] < 1.0
 
 
 def test_onnxruntime_genai_without_a_server_answers_as_generate_does(folder: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import error_code
+from command_line import SHORT, error_code
 from command_line import here as run
 from example_installed import install_example
 from fairlap.launch.environments import linked_packages
@@ -28,9 +28,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_it_is_raced_with_all_checks(model: Path, tmp_path: Path) -> None:
-    short = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
     on = "example,example:cached"
-    done = run("compare", model, "--on", on, "--batch", "4", *short, "-o", tmp_path / "rows.jsonl")
+    done = run("compare", model, "--on", on, "--batch", "4", *SHORT, "-o", tmp_path / "rows.jsonl")
     assert done.returncode == 0, done.stderr
     rows = {row["contestant"]: row for row in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
     right = rows["example"]

@@ -1,4 +1,4 @@
-"""Real servers among slow clients and clients that hang up: what each is known to do shows."""
+"""Real servers beyond capacity, among slow clients and clients that hang up: what each is known to do shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from fairlap.request.fields.streams import Overload
 from fairlap.results.row import Row
 from fairlap.scenarios.streams.streams_found import ManneredFound
 from machine_marks import needs_package, needs_proc
@@ -39,7 +41,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def started(kind: str, folder: Path) -> str:
     if kind == "transformers":
-        return f"serve:transformers:model={folder}"
+        return f"serve:transformers:model={folder}:timeout=10m:ready_within=10m"  # an answer waits for all before it
     words = shlex.join([sys.executable, str(LITSERVE_PROGRAM), str(folder), "{port}"])
     return f'serve:command="{words}":model=m:health=/health'
 
@@ -55,6 +57,23 @@ def stressed(kind: str, folder: Path, **how: Any) -> tuple[Row, Any]:
     assert process.streams is not None, process.message
     print(row.contestant, process.streams.alone_ns, row.scenario_figures, row.code, row.warnings)
     return row, process.streams
+
+
+@NEEDS_SERVE
+def test_a_server_is_shown_to_serve_what_it_answers_until_its_backlog_is_gone(folder: Path) -> None:
+    """``transformers serve`` answers one after the other, and refuses none."""
+    overload = Overload(15.0, 2.0, watched_s=20.0, band=1.0)
+    row, shown = stressed("transformers", folder, rate=0.5, trial=20.0, overload=overload)
+    found, stamps = shown.overload, shown.requests
+    assert (found.offered, found.failed_share) == (30, 0.0)
+    due_ns, last_ns = np.array(stamps.from_ns, float), np.array(stamps.last_ns, float)
+    begins_ns = 1e9 * 10 / 0.5
+    of_overload = (due_ns >= begins_ns) & (due_ns < begins_ns + 2e9)
+    assert np.count_nonzero(of_overload) == 30
+    until_ns = last_ns[of_overload].max()
+    by_hand = 1e9 * np.count_nonzero((last_ns > begins_ns) & (last_ns <= until_ns)) / (until_ns - begins_ns)
+    assert found.served_per_s == pytest.approx(by_hand, rel=0.3)
+    assert row.scenario_figures["overload_served_per_s"].value == found.served_per_s
 
 
 @pytest.mark.parametrize(

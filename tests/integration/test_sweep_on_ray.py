@@ -21,7 +21,7 @@ from fairlap.machine.programs.processes import process_ids, process_stat
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import load_sweep
 from machine_marks import needs_package
-from processes_seen import content, wait_until_empty
+from processes_seen import content, wait_until, wait_until_empty
 from ray_nodes import MARK, RayNodes, children_of, ray_nodes
 
 pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(600), needs_package("ray")]
@@ -168,10 +168,7 @@ def test_a_sweep_that_is_killed_while_ray_starts_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     begun = sweep(request_file(tmp_path, 5), **{MARK: "local"})
-    deadline_s = time.monotonic() + 60.0
-    while not ray_folders(descendants_of(begun.pid)):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
+    wait_until(lambda: ray_folders(descendants_of(begun.pid)))
     require_nothing_left_after_kill(begun)
 
 

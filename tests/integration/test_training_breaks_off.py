@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from fairlap.scenarios.learning.race.learning_data import data_to_learn
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_package, needs_proc
 from numpy_trainer import install_numpy_trainer
+from processes_seen import wait_until
 from small_races import run_race, small_plan
 
 pytestmark = [needs_proc, pytest.mark.timeout(600), needs_package("sklearn")]
@@ -58,7 +58,7 @@ def epochs_of(process: ProcessResult) -> int:
 
 def test_one_that_diverges_and_one_that_dies_keep_their_curves_and_the_others_train_on(tmp_path: Path) -> None:
     plan = planned("numpy-trainer,numpy-trainer:diverges,numpy-trainer:killed", epochs=2)
-    race = run_race(plan, checkpoints=Checkpoints(tmp_path / "checkpoints"))
+    race = run_race(plan, kept={Checkpoints: Checkpoints(tmp_path / "checkpoints")})
     found = {process.contestant: process for process in race.processes}
     diverged, killed = found["numpy-trainer:diverges"], found["numpy-trainer:killed"]
     assert (diverged.outcome, diverged.code) == ("disqualified", "E_TRAINING")
@@ -116,11 +116,8 @@ def test_a_race_that_was_ended_in_an_epoch_trains_on_when_it_is_resumed(
     monkeypatch.setenv("FAIRLAP_STORE", str(store))
     options = [*map(str, RACE), "--epochs", "3", "--seconds", "0.05s", "--threads", "1", "--quiet"]
     running = subprocess.Popen([sys.executable, "-m", "fairlap", "compare", "digits", *options])
-    deadline_s = time.monotonic() + 300
-    while not (written := list(tmp_path.glob("runs.sqlite.*.checkpoints/*.safetensors"))):
-        assert running.poll() is None
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
+    checkpoints = "runs.sqlite.*.checkpoints/*.safetensors"
+    written = wait_until(lambda: list(tmp_path.glob(checkpoints)), 300, running=running)
     running.send_signal(how)
     running.wait(timeout=60)
     assert running.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)

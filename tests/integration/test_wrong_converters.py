@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import SHORT
 from command_line import fairlap as run
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
@@ -92,9 +93,8 @@ def test_a_race_names_those_that_got_a_wrong_conversion_and_ranks_the_others(
     [file] = tmp_path.glob("cache/sources/*/exported.onnx")
     model = onnx.load(file)
     onnx.save(dict(wrong_conversions(model))["a transposed weight"], file)
-    options = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
     rows_file = tmp_path / "rows.jsonl"
-    done = run("compare", tmp_path / "net.pt2", "--on", "torch,openvino,onnxruntime,jax", *options, "-o", rows_file)
+    done = run("compare", tmp_path / "net.pt2", "--on", "torch,openvino,onnxruntime,jax", *SHORT, "-o", rows_file)
     assert done.returncode == 0, done.stderr
     rows = {row["contestant"]: row for row in map(json.loads, rows_file.read_text().splitlines())}
     for name in ("onnxruntime", "jax"):

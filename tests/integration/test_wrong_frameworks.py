@@ -7,11 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
+from command_line import SHORT
 from command_line import fairlap as run
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
 CHANNELS, MORE = 24, 28
 pytestmark = pytest.mark.slow
 

@@ -108,6 +108,8 @@ def chromium(profile: Path) -> Iterator[Page]:
     answers, write_answers = os.pipe()
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe"]
     options += ["--no-first-run", "--disable-dev-shm-usage", f"--user-data-dir={profile}"]
+    # No request of its own, which a closed network refuses.
+    options += ["--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
     # The browser reads its commands from descriptor 3 and answers on 4.
     line = f'exec "$0" "$@" 3<&{read_commands} 4>&{write_answers}'
     browser = subprocess.Popen(

@@ -15,6 +15,9 @@ from click.testing import CliRunner, Result
 from fairlap.cli import cli, main
 from fairlap.errors import FairlapError
 
+SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
+"""Of a race that is about something other than its times."""
+
 
 def fairlap(
     *arguments: object,

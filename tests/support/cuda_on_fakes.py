@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # contestants of the tests import this
     import pytest
+    from fairlap.engine.cuda.stream_measurement import StreamMeasurement
 
 _ROOT = Path(__file__).parents[2]
 _INSIDE = "FAIRLAP_TESTS_ON_FAKES"
@@ -145,4 +146,11 @@ class Machine:
         )
 
 
-__all__ = ["ILLEGAL_ADDRESS", "Machine", "environment_with_fakes", "fakes", "on_fakes"]
+def timed(machine: Machine, fn: Callable[..., object], **options: object) -> StreamMeasurement:
+    from fairlap.engine.cuda.stream_calls import time_on_stream
+
+    wanted: dict[str, object] = {"samples": 20, "warmup": 4, "calls_per_sample": 1, "stream": machine.stream, **options}
+    return time_on_stream(fn, **wanted)  # type: ignore[arg-type]
+
+
+__all__ = ["ILLEGAL_ADDRESS", "Machine", "environment_with_fakes", "fakes", "on_fakes", "timed"]

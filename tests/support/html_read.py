@@ -14,6 +14,7 @@ class ReadHtml(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
         self.styles: list[str] = []
+        self.scripts: list[str] = []
         self.misplaced: list[str] = []
         self._open: list[str] = []
         self.feed(text)
@@ -30,7 +31,8 @@ class ReadHtml(HTMLParser):
             self.misplaced.append(tag)
 
     def handle_data(self, data: str) -> None:
-        (self.styles if self._open and self._open[-1] == "style" else self.texts).append(data)
+        inside = self._open[-1] if self._open else ""
+        {"style": self.styles, "script": self.scripts}.get(inside, self.texts).append(data)
 
     @property
     def text(self) -> str:

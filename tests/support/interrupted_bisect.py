@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from fairlap.bisection.readings import Reading
 from fairlap.bisection.saved_search import SavedSearch
+from processes_seen import wait_until
 
 
 def interrupt_after_a_race(process: subprocess.Popen[bytes], cache: Path, within_s: float) -> Sequence[Reading]:
     """Return the races, which are all that it keeps and prints nothing of."""
-    ends_s = time.monotonic() + within_s
-    while not (races := saved(cache).readings):
-        assert time.monotonic() < ends_s
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
+    races = wait_until(lambda: saved(cache).readings, within_s, running=process)
     process.send_signal(signal.SIGINT)
     printed, _ = process.communicate(timeout=60)
     assert (process.returncode, printed) == (130, b"")

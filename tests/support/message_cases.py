@@ -55,7 +55,8 @@ from fairlap.scenarios.callables.judging import why_not_compared
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
-from fairlap.scenarios.learning.race.scoring_pace import ScoringPaces
+from fairlap.scenarios.learning.race.checkpoints import Checkpoints
+from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.learning.race.training_run import TrainingRun
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.speed_tests.fresh_processes import FreshProcesses
@@ -284,9 +285,8 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 @case("W_CHECKPOINT")
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     process = _process()
-    process.bench.checkpoints = SimpleNamespace(
-        find=lambda *_: SimpleNamespace(curve=SimpleNamespace(evaluations=[1, 2, 3]), errors=[])
-    )
+    found = SimpleNamespace(curve=SimpleNamespace(evaluations=[1, 2, 3]), errors=[])
+    process.bench.of_scenarios[Checkpoints] = SimpleNamespace(find=lambda *_: found)
     learner = SimpleNamespace(go_on_from=lambda *_: None)
     TrainingRun.begin(SimpleNamespace(_learner=learner, _limits=SimpleNamespace(answer_s=1.0)), process)  # type: ignore[arg-type]
     return noticed(process.result.warnings)
@@ -294,8 +294,10 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 
 def _process() -> Any:
     result = ProcessResult(0, 0, "torch", WORK.id, "controlled")
-    kept = SimpleNamespace(offer=lambda *_: None)
-    bench = SimpleNamespace(kept_weights=kept, scoring_paces=ScoringPaces())
+    of_scenarios: dict[type, Any] = {KeptWeights: SimpleNamespace(offer=lambda *_: None)}
+    bench = SimpleNamespace(
+        of_scenarios=of_scenarios, kept=lambda kind, make: of_scenarios[kind] if kind in of_scenarios else make()
+    )
     return SimpleNamespace(result=result, bench=bench, worker=None)
 
 
@@ -325,8 +327,8 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     process: Any = SimpleNamespace()
     floor, batching = Arm("the empty call", process), Arm("a", process)
-    floor.alone_ns, floor.block_ns = [100e3] * 9, [5e3] * 9
-    batching.alone_ns, batching.block_ns = [900e3] * 9, [25e3] * 9
+    floor.alone_ns, floor.together_ns = [100e3] * 30, [5e3] * 10
+    batching.alone_ns, batching.together_ns = [900e3] * 30, [25e3] * 10
     return raised(batching.require_one_by_one, floor)
 
 

@@ -64,8 +64,8 @@ def model_folder(path: Path, **sizes: int) -> Path:
     return path
 
 
-def gguf_with_tokenizer(folder: Path, file: Path) -> Path:
-    """Write it in float32 with the same tokenizer, as llama.cpp reads GPT-2's."""
+def gguf_with_tokenizer(folder: Path, file: Path, kind: str = "F32") -> Path:
+    """Write it in this type with the same tokenizer, as llama.cpp reads GPT-2's."""
 
     def add(writer: Any) -> None:
         words = vocabulary()
@@ -77,7 +77,7 @@ def gguf_with_tokenizer(folder: Path, file: Path) -> Path:
         writer.add_eos_token_id(len(words) - 1)
         writer.add_add_bos_token(False)
 
-    return gguf_of(folder, file, tokenizer=add)
+    return gguf_of(folder, file, kind, tokenizer=add)
 
 
 def genai_folder(folder: Path, path: Path, positions: int = 96) -> Path:

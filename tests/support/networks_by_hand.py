@@ -324,6 +324,53 @@ class SsdLite(ByHand):
         return torch.cat(found, -1)
 
 
+class Unet3d(ByHand):
+    """Modules of PyTorch in the order of a 3D U-Net's figure, as many levels as there are weights."""
+
+    def __init__(self, weights: Mapping[str, Any]) -> None:
+        super().__init__(weights)
+        levels = sum(name.endswith("larger.weight") for name in weights)
+        self.narrower = nn.ModuleList([self._pair("in", 1)])
+        self.narrower.extend(self._pair(f"down.{number}", 2) for number in range(levels - 1))
+        self.bottom = self._pair("bottom", 2)
+        self.larger, self.wider = nn.ModuleList(), nn.ModuleList()
+        for number in range(levels):
+            inward, outward = self.part(f"up.{number}.larger.weight").shape[:2]
+            self.larger.append(self._filled(nn.ConvTranspose3d(inward, outward, 2, 2), f"up.{number}.larger"))
+            self.wider.append(self._pair(f"up.{number}", 1))
+        self.out = self._filled(nn.Conv3d(self.part("in.first.norm.weight").shape[0], 3, 1), "out")
+
+    def __call__(self, scan: Any) -> Any:
+        seen = []
+        for each in self.narrower:
+            scan = each(scan)
+            seen.append(scan)
+        scan = self.bottom(scan)
+        for larger, pair in zip(self.larger, self.wider, strict=True):
+            scan = pair(torch.cat([larger(scan), seen.pop()], 1))
+        return self.out(scan).flatten(2).transpose(1, 2)
+
+    def parameters(self) -> int:
+        modules = nn.ModuleList([self.narrower, self.bottom, self.larger, self.wider, self.out])
+        return sum(each.numel() for each in modules.parameters())
+
+    def _pair(self, name: str, stride: int) -> Any:
+        layers: list[Any] = []
+        for part in ("first", "second"):
+            own = f"{name}.{part}"
+            outward, inward = self.part(f"{own}.conv.weight").shape[:2]
+            convolution = nn.Conv3d(inward, outward, 3, stride if part == "first" else 1, 1, bias=False)
+            norm = nn.InstanceNorm3d(outward, affine=True)
+            layers += [self._filled(convolution, f"{own}.conv"), self._filled(norm, f"{own}.norm"), nn.ReLU()]
+        return nn.Sequential(*layers)
+
+    def _filled(self, module: Any, name: str) -> Any:
+        module.weight.data = self.part(f"{name}.weight")
+        if module.bias is not None:
+            module.bias.data = self.part(f"{name}.bias")
+        return module
+
+
 TABLE_OF_MOBILENET_V2 = (
     (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Two Ray nodes on one machine, each of which can be killed, and whose processes are known by a mark."""
+"""Ray nodes on one machine or on hosts of the tests, each of which can be killed, and known by a mark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from fairlap.machine.programs.processes import process_ids, process_stat
 from processes_seen import content
 
 MARK = "FAIRLAP_TEST_MARK"
+_TIMES_TRIED = 4
 
 
 class RayNodes:
-    """Nodes of one cluster on this machine, each of whose processes carries a mark of the node."""
+    """Nodes of one cluster, each of whose processes carries a mark of the node."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -28,20 +29,27 @@ class RayNodes:
         self._nodes: list[str] = []
         self._orphans: list[int] = []
 
-    def start(self, name: str, *, head: bool = False) -> None:
+    def start(self, name: str, *, head: bool = False, address: str = "", on: Sequence[str] = ()) -> None:
+        """Start it, through a remote shell where ``on`` is one with its host."""
         self._nodes.append(name)
         where = ["--head", "--port=0", f"--temp-dir={self._folder}", "--num-cpus=0"]
         if not head:
             where = [f"--address={self.address}", "--num-cpus=1"]
         else:
             where += ["--include-dashboard=false", f"--ray-client-server-port={self.client_port}"]
-        done = subprocess.run(
-            [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"],
-            env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        where += [f"--node-ip-address={address}"] if address else []
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"]
+        for _ in range(_TIMES_TRIED):  # Ray gives a node half a minute to start, which a busy machine may not
+            done = subprocess.run(
+                [*on, *command],
+                env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0:
+                break
+            self.kill_all(name)
         assert done.returncode == 0, done.stdout + done.stderr
         if head:
             [self.address] = re.findall(r"ray start --address='(\S+)'", done.stdout)
@@ -91,12 +99,19 @@ def kill(pid: int) -> None:
 @contextmanager
 def ray_nodes() -> Iterator[RayNodes]:
     """Start a head that only coordinates, and two nodes."""
+    with ray_of_tests() as nodes:
+        nodes.start("head", head=True)
+        nodes.start("first")
+        nodes.start("second")
+        yield nodes
+
+
+@contextmanager
+def ray_of_tests() -> Iterator[RayNodes]:
+    """Stop all nodes that are started."""
     with tempfile.TemporaryDirectory(prefix="fl-", ignore_cleanup_errors=True) as folder:  # short paths of sockets
         nodes = RayNodes(Path(folder))
         try:
-            nodes.start("head", head=True)
-            nodes.start("first")
-            nodes.start("second")
             yield nodes
         finally:
             nodes.stop()

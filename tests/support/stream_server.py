@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import shlex
 import socket
 import ssl
 import subprocess
@@ -17,7 +18,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -64,6 +65,7 @@ class Behaviour:
     each_ms: float = 0.0
     tokens_in_events: tuple[int, ...] = (1,)  # repeated
     slots: int = _ALL  # answers at once; others wait in order
+    in_turns: bool = False  # all that are open get one token after the other, each of which takes each_ms
     split: bool = False  # each event arrives in two packets
     comments: bool = False
     usage: str = "each"  # or end, none
@@ -84,11 +86,13 @@ class Behaviour:
 
 
 class StreamingServer:
-    def __init__(self, *, certificate: Path | None = None, port: int = 0, **behaviour: Any) -> None:
+    def __init__(
+        self, *, certificate: Path | None = None, host: str = "127.0.0.1", port: int = 0, **behaviour: Any
+    ) -> None:
         self.behaviour = Behaviour(**behaviour)
         self.truths: list[Truth] = []
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        self.port = port
+        self.host, self.port = host, port
         self._certificate = certificate
         self._seen: set[str] = set()
         self._read: list[list[str]] = []  # words of prompts
@@ -111,7 +115,7 @@ class StreamingServer:
 
     def at(self, options: str = "") -> str:
         scheme = "http" if self._certificate is None else "https"
-        return f"{scheme}://127.0.0.1:{self.port}/v1:model=m{options}"
+        return f"{scheme}://{self.host}:{self.port}/v1:model=m{options}"
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -130,8 +134,8 @@ class StreamingServer:
         if self._certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self._certificate)
-        self._slots = asyncio.Semaphore(self.behaviour.slots)
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=context, backlog=512)
+        self._slots, self._turn = asyncio.Semaphore(self.behaviour.slots), asyncio.Lock()
+        self._server = await asyncio.start_server(self._serve, self.host, self.port, ssl=context, backlog=512)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -205,12 +209,18 @@ class StreamingServer:
         last = tokens // 2 if fault in ("unfinished", "cut", "reset", "short", "stops", "stalls") else tokens
         if fault == "one token":
             last = 1
+        if fault == "interrupted":
+            last = tokens * 3 // 4
         began_s, sent, place = time.monotonic(), 0, 0
         while sent < last:
             count = min(behaviour.tokens_in_events[place % len(behaviour.tokens_in_events)], last - sent)
             place += 1
             due_s = began_s + slow * (behaviour.first_ms * fast + each_ms * (sent + count - 1)) / 1e3
-            await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
+            if behaviour.in_turns:
+                async with self._turn:  # in the order in which they came
+                    await asyncio.sleep(each_ms / 1e3)
+            else:
+                await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
             truth.tokens_ns += [now_ns()] * count
             sent += count
             event = choice(chat, "".join(words[sent - count : sent]))
@@ -218,7 +228,7 @@ class StreamingServer:
                 event["usage"] = {"completion_tokens": sent, **of_prompt}
             await self._write_event(writer, json.dumps(event))
         await goes_wrong_later(fault, writer)
-        if fault != "unfinished":
+        if fault not in ("unfinished", "interrupted"):
             reason = "stop" if fault == "stops" else "length"
             writer.write(event_of(json.dumps(choice(chat, "", reason))))
         if behaviour.usage != "none":
@@ -275,9 +285,13 @@ def words_in_common(a: list[str], b: list[str]) -> int:
 
 
 @contextmanager
-def in_a_process(**behaviour: Any) -> Iterator[StreamingServer]:
-    """Run it apart; its truths are there when the process has ended."""
-    command = [sys.executable, __file__, json.dumps(behaviour)]
+def in_a_process(*, on: Sequence[str] = (), **behaviour: Any) -> Iterator[StreamingServer]:
+    """Run it apart; its truths are there when the process has ended.
+
+    Where it runs on another host, ``on`` is the remote shell with the host, and ``host`` the host's address.
+    """
+    given = json.dumps(behaviour)
+    command = [*on, sys.executable, __file__, shlex.quote(given) if on else given]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None

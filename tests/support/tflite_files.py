@@ -78,7 +78,8 @@ class GraphWriter:
         found.traversalOrder, found.dimMetadata = [0, 1], [rows, columns]
         return found
 
-    def operator(self, name: str, inputs: list[int], output: int, **options: Any) -> int:
+    def operator(self, name: str, inputs: list[int], output: int | None, **options: Any) -> int:
+        """Write it, and return the place of its output, or -1 where it has none."""
         code, node = self.schema.OperatorCodeT(), self.schema.OperatorT()
         code.version = 1
         code.builtinCode = getattr(self.schema.BuiltinOperator, name)
@@ -90,9 +91,10 @@ class GraphWriter:
             node.builtinOptions = getattr(self.schema, f"{kind}OptionsT")()
             vars(node.builtinOptions).update(options)
         self.model.operatorCodes.append(code)
-        node.opcodeIndex, node.inputs, node.outputs = len(self.model.operatorCodes) - 1, inputs, [output]
+        node.opcodeIndex, node.inputs = len(self.model.operatorCodes) - 1, inputs
+        node.outputs = [] if output is None else [output]
         self.graph.operators.append(node)
-        return output
+        return -1 if output is None else output
 
     def written(self, path: Path) -> Path:
         import flatbuffers
@@ -156,6 +158,25 @@ def one_operator(
             places.append(file.tensor(f"x{number}", sizes, own_type))
             file.graph.inputs.append(places[-1])
     file.graph.outputs = [file.operator(kind, places, file.tensor("y", result, result_type), **options)]
+    return file.written(path)
+
+
+def streaming(path: Path, *, keeps: bool) -> Path:
+    """Add ``x`` to a variable, which is zeros before the first call, and keep the sum in it or not."""
+    file, of = GraphWriter(), {"of": "VarHandle", "sharedName": "state"}
+    x, y, read = (file.tensor(name, (1, WIDTH)) for name in ("x", "y", "read"))
+    file.graph.inputs, file.graph.outputs = [x], [y]
+    file.operator("CALL_ONCE", [], None, of="CallOnce", initSubgraphIndex=1)
+    state = file.operator("VAR_HANDLE", [], file.tensor("state", (), "resource"), **of)
+    file.operator("READ_VARIABLE", [state], read, of="ReadVariable")
+    file.operator("ADD", [read, x], y, of="Add")
+    if keeps:
+        file.operator("ASSIGN_VARIABLE", [state, y], None, of="AssignVariable")
+    file.begin_graph()
+    state = file.operator("VAR_HANDLE", [], file.tensor("state", (), "resource"), **of)
+    zeros = file.tensor("zeros", (1, WIDTH), data=np.zeros((1, WIDTH)))
+    file.operator("ASSIGN_VARIABLE", [state, zeros], None, of="AssignVariable")
+    file.graph.outputs = []
     return file.written(path)
 
 

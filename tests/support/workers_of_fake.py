@@ -16,6 +16,7 @@ from fairlap.machine.programs.processes import process_ids
 from fairlap.models.array_files import safetensors
 from fairlap.worker.guardian import living_processes
 from fairlap.worker.protocol import Prepare
+from processes_seen import content
 
 PLUGGED = Path(__file__).parent / "plugged"
 FAKE = "fake_framework:Fake"
@@ -74,15 +75,8 @@ def left_of(worker: WorkerProcess) -> list[int]:
 
 def belonging_to(session: int, token: str) -> list[int]:
     """Also what has left the session and its environment, and has the token among its arguments."""
-    named = [pid for pid in process_ids() if token.encode() in _arguments(pid)]
+    named = [pid for pid in process_ids() if token.encode() in content(pid, "cmdline")]
     return [*living_processes(session, token), *named]
-
-
-def _arguments(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def whole_life(

@@ -58,8 +58,8 @@ def _first(shown: np.ndarray) -> np.ndarray:
     return np.where(shown.any(axis=1), shown.argmax(axis=1) + 1, _NEVER)
 
 
-def levels_of_ledger(tries: int = TRIES) -> Floats:
-    return np.array([level_of_share(number) for number in range(1, tries + 1)])
+def levels_of_ledger() -> Floats:
+    return np.array([level_of_share(number) for number in range(1, TRIES + 1)])
 
 
 def searches(noise: str, count: int, blocks: int, gained: float, *words: object) -> Iterator[tuple[int, Floats]]:

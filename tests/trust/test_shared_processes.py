@@ -43,6 +43,7 @@ def test_blocks_without_a_partner_do_not_count() -> None:
 
 @needs_proc
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_contestant_that_leaves_something_for_the_next_work_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

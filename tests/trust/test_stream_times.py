@@ -169,8 +169,8 @@ def test_a_server_with_one_slot_is_an_md1_queue(tmp_path: Path) -> None:
     assert abs(float(wait_s.mean()) - rho * mean_s / (2 * (1 - rho))) < 4 * error_s + 1e-3
 
 
-def recovery_beyond_theory(folder: Path) -> tuple[float, float]:
-    """By how much a server with one slot answers more in an overload, and recovers later, as shares."""
+def recovery_beyond_theory(folder: Path) -> tuple[float, float, float]:
+    """By how much a server with one slot answers and serves more in an overload, and recovers later, as shares."""
     base, overload = 20.0, Overload(100.0, 0.8, watched_s=3.0, band=0.2)
     step = step_of(overload, base, 1.0, arrivals_named("constant"), 1)
     with in_a_process(each_ms=SERVICE_MS / (TOKENS - 1), slots=1) as server:
@@ -178,14 +178,40 @@ def recovery_beyond_theory(folder: Path) -> tuple[float, float]:
     held_s = np.array([each.tokens_ns[-1] - each.began_ns for each in server.truths[-len(step.due_ns) :]], float) / 1e9
     capacity = 1 / float(held_s[step.before : -step.before].mean())
     found = overload_found(served, step, overload)
-    assert found.recovery_s is not None
+    assert found.served_per_s is not None
+    if found.recovery_s is None:  # other programs left it too little of the machine
+        return np.inf, np.inf, np.inf
     drains_s = (overload.rate_per_s - capacity) * overload.lasts_s / (capacity - base)
-    return found.answered_per_s / capacity - 1, found.recovery_s / drains_s - 1
+    return found.answered_per_s / capacity - 1, found.served_per_s / capacity - 1, found.recovery_s / drains_s - 1
 
 
 def test_a_backlog_of_an_overload_drains_in_the_time_of_theory(tmp_path: Path) -> None:
-    found = [recovery_beyond_theory(tmp_path) for _ in range(2)]
-    assert min(max(abs(answered), abs(recovery)) for answered, recovery in found) < 0.1
+    assert any(max(map(abs, recovery_beyond_theory(tmp_path))) < 0.1 for _ in range(ATTEMPTS))
+
+
+def beyond_own_record(folder: Path) -> tuple[float, float]:
+    """Return what a server that works at all answers at once ends in an overload, and serves, of its capacity.
+
+    That is what it wrote itself while it had something to do.
+    """
+    overload = Overload(200.0, 0.5, watched_s=5.0, band=0.2)
+    step = step_of(overload, 5.0, 2.0, arrivals_named("constant"), 1)
+    with in_a_process(each_ms=2.0, in_turns=True) as server:
+        served = loaded(server, folder, step.due_ns, 120, rate=5.0)
+    truths = server.truths[-len(step.due_ns) :]
+    began_ns = truths[step.before].began_ns
+    ended_ns = max(each.tokens_ns[-1] for each in truths[step.before : step.before + step.during])
+    written = sum(began_ns < each <= ended_ns for truth in truths for each in truth.tokens_ns)
+    capacity = 1e9 * written / TOKENS / (ended_ns - began_ns)
+    found = overload_found(served, step, overload)
+    assert found.served_per_s is not None
+    return found.answered_per_s / capacity, found.served_per_s / capacity
+
+
+def test_a_server_that_ends_few_answers_in_an_overload_is_shown_to_serve_what_it_wrote(tmp_path: Path) -> None:
+    found = [beyond_own_record(tmp_path) for _ in range(2)]
+    assert max(answered for answered, _ in found) < 0.6
+    assert min(abs(served - 1) for _, served in found) < 0.1
 
 
 def beside_aborts(folder: Path, *, works_on: bool) -> tuple[float, float]:

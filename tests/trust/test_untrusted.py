@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,10 @@ import pytest
 from command_line import invoke
 from fairlap.errors import InvalidRequest
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
+from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.race import compare_untrusted
 
-from .hostile.cases import EXPLOITS, HERE, HONEST, exploits, honest
+from .hostile.cases import EXPLOITS, HERE, HONEST, codes, exploits, honest
 
 pytestmark = pytest.mark.skipif(
     not (landlock_version() and has_seccomp()), reason="needs Linux with Landlock and seccomp"
@@ -28,6 +31,8 @@ FOLDERS = {
 QUICK = [
     "answers/zeros",
     "caches/by_shape",
+    "caches/works_ahead",
+    "deferred/before_the_last",
     "deferred/loop_without_calls",
     "machine/closes_descriptors",
     "memory/forges_states",
@@ -38,13 +43,13 @@ QUICK = [
 LOOT = Path("/tmp/fairlap-hostile-was-here")
 
 
-def ranked(names: list[str], blocks: int) -> list[str]:
-    *found, plain = exploits(names, blocks=blocks, limit_s=5.0)
+def judged_wrongly(names: list[str], blocks: int) -> dict[str, str]:
+    *found, plain = exploits(names, blocks=blocks, limit_s=20.0)
     assert not plain.code, plain
     assert plain.checked > 0
-    assert all(each.reason for each in found if each.code)
     assert not LOOT.exists()
-    return [each.name for each in found if not each.code]
+    pairs = zip(names, found, strict=True)
+    return {name: each.code or "ranked" for name, each in pairs if each.code not in codes(name)}
 
 
 def test_there_are_at_least_forty_exploits_and_twenty_honest_callables() -> None:
@@ -52,9 +57,18 @@ def test_there_are_at_least_forty_exploits_and_twenty_honest_callables() -> None
     assert sum(len(names.split()) for _, names, *_ in HONEST) >= 20
 
 
+def test_exploits_find_what_they_attack_wherever_it_is() -> None:
+    """The descriptors of a contestant have the numbers of the parent's, which has as many open as it likes."""
+    with ExitStack() as opened:
+        for _ in range(70):
+            opened.enter_context(Path(os.devnull).open("rb"))
+        names = ["deferred/early_ring", "deferred/rings_ahead", "machine/replaces_descriptors"]
+        assert judged_wrongly(names, blocks=2) == {}
+
+
 def test_one_exploit_of_each_folder_is_excluded() -> None:
     cores, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
-    assert ranked(QUICK, blocks=3) == []
+    assert judged_wrongly(QUICK, blocks=3) == {}
     assert (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)) == (cores, priority)
 
 
@@ -62,7 +76,7 @@ def test_one_exploit_of_each_folder_is_excluded() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_exploit_is_excluded(folder: str) -> None:
-    assert ranked(FOLDERS[folder], blocks=12) == []
+    assert judged_wrongly(FOLDERS[folder], blocks=12) == {}
 
 
 @pytest.mark.slow
@@ -81,6 +95,36 @@ def test_clocks_that_a_callable_stops_change_no_figure(tmp_path: Path) -> None:
     )
     result = compare_untrusted([f"{tmp_path}/stopped.py:kernel"], reference=REFERENCE, inputs=INPUTS, blocks=3)
     assert result.rows[0].median_ns > 5e6
+
+
+@pytest.mark.parametrize(("by_another", "code"), [(False, "E_LEFT_RUNNING"), (True, "")])
+def test_one_that_was_continued_is_to_blame_unless_all_were(
+    monkeypatch: pytest.MonkeyPatch, by_another: bool, code: str
+) -> None:
+    run_round = Arm.run_round
+
+    def continued_before(arm: Arm, before: int, calls: int) -> None:
+        if arm.name == PLAIN:
+            os.kill(arm.process.pid, signal.SIGCONT)
+            if by_another:
+                os.kill(arm.process._terms.witness.pid, signal.SIGCONT)
+        run_round(arm, before, calls)
+
+    monkeypatch.setattr(Arm, "run_round", continued_before)
+    result = compare_untrusted([PLAIN], reference=REFERENCE, inputs=INPUTS, blocks=3, calls_per_sample=4)
+    assert [each.code for each in result.excluded.values()] == ([code] if code else [])
+
+
+def test_contestants_are_ended_first_where_memory_runs_out(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def kernel(x):\n    return int(open('/proc/self/oom_score_adj').read())\n")
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "judge" / "task.py").write_text(
+        "def draw(rng):\n    return rng.standard_normal(8)\n\n\ndef most(x):\n    return 1000\n"
+    )
+    task = f"{tmp_path}/judge/task.py"
+    own = f"{tmp_path}/own.py:kernel"
+    result = compare_untrusted([own], reference=f"{task}:most", inputs=f"{task}:draw", blocks=2, calls_per_sample=4)
+    assert [row.name for row in result.rows] == [own]
 
 
 def test_keeping_answers_by_content_gains_nothing() -> None:

@@ -13,7 +13,6 @@ from fairlap.scenarios.callables.result import InProcessComparison
 from notebook_shell import Shell
 
 QUICK = "blocks=6, seconds=0.002"
-TURNS = "blocks=16, seconds=0.02"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ def test_its_cells_run_in_order_and_show_what_they_say(monkeypatch: pytest.Monke
     assert isinstance(results, Results)
     times_ns = {row.contestant: row.latency_p50_ns.value for row in results.rows if row.latency_p50_ns}
     assert 10e6 < times_ns["short"] < times_ns["long"]  # with the start of a program
-    assert times_ns["long"] - times_ns["short"] == pytest.approx(20e6, rel=0.5)
     assert dict(zip(frame["contestant"], frame["latency_p50_ns"], strict=True)) == times_ns
     assert isinstance(runs, list)
     for each in (line, cell, results):

@@ -16,8 +16,13 @@ _STYLE = """
 form { margin-top: 1.5rem; } fieldset { align-items: end; gap: .6rem 1rem; margin-bottom: 1rem; }
 label { color: var(--muted); font-size: .88rem; display: grid; gap: .2rem; }
 input { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; padding: .3rem .6rem; }
+.finished, .running { white-space: nowrap; }
 .finished { color: var(--good); } .killed { color: var(--trouble); } .running { color: var(--accent); }
-td a { white-space: nowrap; } nav { display: flex; gap: 1.5rem; margin-top: 1.5rem; }
+td a { white-space: nowrap; } form p { margin-top: 1rem; } nav { display: flex; gap: 1.5rem; margin-top: 1.5rem; }
+@media (min-width: 44.01rem) { .runs td:nth-child(3), .runs td:nth-child(5) { white-space: nowrap; } }
+@media (max-width: 44rem) {
+  .runs td:nth-child(2) { grid-column: 2 / 4; } .runs td:nth-child(6) { grid-column: 1 / 4; }
+}
 """
 _SIGNS: Mapping[State, str] = {"running": "…", "finished": "✓", "interrupted": "‖", "killed": "✗"}
 _FILES = {"rows.csv": "CSV", "rows.json": "JSON", "run.json": "run file"}
@@ -65,7 +70,7 @@ def _runs(found: RunList) -> Markup:
     rows = [dict(zip(heads, _cells(run, works[run.run]), strict=True)) for run in found.runs]
     return tag(
         "form",
-        scrolling("Runs", table("Runs, the newest first", heads, rows, "cards")),
+        scrolling("Runs", table("Runs, the newest first", heads, rows, "cards runs")),
         tag("p", tag("button", "Show chosen runs side by side", type="submit")),
         action="/across",
         method="get",

@@ -140,10 +140,6 @@ class LoadResult:
         """By how much each request was issued after it was due: what the engine itself adds."""
         return self.issued_ns - self.due_ns
 
-    def place_in_group(self, request: int) -> int:
-        """Where a request is among those that were served with it."""
-        return request - int(np.argmax(self.group == self.group[request]))
-
 
 @dataclass
 class _Columns:
@@ -196,7 +192,7 @@ def run_load(
     A free worker wakes ``spin_ns`` before the next request is due, and spins.
     """
     due_ns = _arrivals(arrivals_ns)
-    asked = _numbers("items", items, due_ns.size, most=2**32)
+    asked = _numbers("items", items, most=2**32)
     if asked.size != due_ns.size:
         raise InvalidRequest(f"items has {asked.size} entries for {due_ns.size} requests; give one for each")
     if not 1 <= len(workers) <= MOST_WORKERS:
@@ -205,7 +201,7 @@ def run_load(
     on_clock = clock_named(clock)
     services = [_service(worker, asked, largest_batch, on_clock) for worker in workers]
     flags = np.zeros(due_ns.size, np.uint8)
-    flags[_numbers("kept", kept, MOST_REQUESTS, most=due_ns.size)] = 1
+    flags[_numbers("kept", kept, most=due_ns.size)] = 1
     if keep is not None and not callable(keep):
         raise InvalidRequest(f"keep must be callable, not {shown(keep)}")
     bound_ns, missed_at, met_at = _limits(decision)
@@ -248,7 +244,7 @@ def _arrivals(arrivals_ns: ArrayLike) -> NDArray[np.float64]:
     return due_ns
 
 
-def _numbers(name: str, values: ArrayLike, most_entries: int, *, most: int) -> NDArray[np.uint32]:
+def _numbers(name: str, values: ArrayLike, *, most: int) -> NDArray[np.uint32]:
     numbers = np.array(values)
     if numbers.ndim != 1 or (numbers.size > 0 and not np.issubdtype(numbers.dtype, np.integer)):
         raise InvalidRequest(f"{name} must be one dimension of whole numbers")

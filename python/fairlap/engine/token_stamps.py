@@ -52,15 +52,6 @@ class TokenStamps:
         finally:
             self._notify = None
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Answers in here leave no stamps."""
-        self.record(False)
-        try:
-            yield
-        finally:
-            self.record(True)
-
     def record(self, on: bool) -> None:
         self._stamps.record(on)
 

@@ -247,7 +247,8 @@ class Framework(SeveralWorks, ABC):
                 of = f"; {' and '.join(only)} has it" if only else ""
                 return f"{cls.name} has no option {option!r}; {listed}{of}"
             if known[option] and value not in known[option]:
-                return f"{cls.name} has no {option} {value!r}; it has {', '.join(known[option])}"
+                meant = did_you_mean(value, known[option]) or f"it has {', '.join(known[option])}"
+                return f"{cls.name} has no {option} {value!r}; {meant}"
         return ""
 
     @classmethod

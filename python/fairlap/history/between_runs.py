@@ -18,7 +18,6 @@ from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Conditions, Work
 from fairlap.request.work_title import told_apart, work_title
-from fairlap.scenarios.calls.calls_scenario import TIME_OF_A_CALL
 from fairlap.scenarios.contract import Judged
 from fairlap.scenarios.process_result import Period, ProcessResult, values_in_force
 from fairlap.verdict import Change, Regression
@@ -186,7 +185,7 @@ class _Key:
 
 
 def _told(key: _Key, run: Run, titles: Mapping[str, str]) -> str:
-    quantity = "" if key.judged.by == TIME_OF_A_CALL else f", by {key.judged.by}"
+    quantity = f", by {key.judged.by}" if key.judged.is_named else ""
     work = work_title(titles[key.work_id], run.plan.data)
     return f"{key.contestant} on {work}, {key.conditions}{quantity}"
 

@@ -16,7 +16,7 @@ from fairlap.results.decision.gate_findings import findings_inside as findings_i
 from fairlap.results.decision.gate_findings import overall as overall
 from fairlap.results.decision.gate_findings import require_known as require_known
 from fairlap.results.decision.gate_findings import trades_inside as trades_inside
-from fairlap.results.other_quantities import figure_of, metrics_of_processes, period_of
+from fairlap.results.quantities.other_quantities import figure_of, metrics_of_processes, period_of
 from fairlap.verdict import Change, Regression, RequiredChange
 
 _FEWEST_PROCESSES = 2

@@ -9,7 +9,7 @@ from fairlap.history.change_points import FEWEST_RUNS
 from fairlap.history.changes import Change
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Trend
-from fairlap.results.row_quantities import RowQuantity
+from fairlap.results.quantities.row_quantities import RowQuantity
 from fairlap.scenarios.contract import of_time_ns
 
 _DIGITS_OF_COMMIT = 10

@@ -9,7 +9,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.history.changes import Change, SmallestStep, changes_in, smallest_steps
 from fairlap.history.trends import Trend, trends_of
 from fairlap.request.work_title import model_titled
-from fairlap.results.row_quantities import E_QUANTITY, RowQuantity, row_quantity
+from fairlap.results.quantities.row_quantities import E_QUANTITY, RowQuantity, row_quantity
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import machines_of_runs, quantities_held, recorded_figures, stored_models
 from fairlap.store.store import Store

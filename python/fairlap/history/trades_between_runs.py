@@ -10,7 +10,7 @@ from collections.abc import Collection
 from fairlap import verdict
 from fairlap.history.between_runs import Matched, matched
 from fairlap.race.run import Run
-from fairlap.results.other_quantities import figure_of, metrics_of_processes
+from fairlap.results.quantities.other_quantities import figure_of, metrics_of_processes
 from fairlap.verdict import Change, Metric
 
 _FEWEST_PROCESSES = 2

@@ -9,7 +9,7 @@ from functools import cache
 
 from fairlap.request.names import contestant_named
 from fairlap.request.work_title import told_apart, work_title
-from fairlap.results.row_quantities import TIMES
+from fairlap.results.quantities.row_quantities import TIMES
 from fairlap.store.figures import RecordedFigure
 
 

@@ -8,7 +8,7 @@ from fairlap import verdict
 from fairlap.errors import FairlapError
 from fairlap.judgement.judge_request import SearchedQuantity
 from fairlap.race.counted_blocks import WorkBlocks
-from fairlap.results.other_quantities import CPU_TIME, PEAK_MEMORY, TIME_TO_FIRST_INFERENCE, figure_of
+from fairlap.results.quantities.other_quantities import CPU_TIME, PEAK_MEMORY, TIME_TO_FIRST_INFERENCE, figure_of
 from fairlap.scenarios.process_result import ProcessResult
 
 _METRICS: Mapping[SearchedQuantity, verdict.Metric] = {

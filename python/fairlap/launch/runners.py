@@ -17,6 +17,9 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
+from fairlap.launch.containers.container import Container
+from fairlap.launch.containers.images import PYTHON, image_named, missing_in
+from fairlap.launch.containers.own_modules import MODULES
 from fairlap.launch.environments import Environment, environment_with
 from fairlap.launch.packages.installed_packages import hidden_by
 from fairlap.launch.packages.interpreters import lacks_module
@@ -74,6 +77,7 @@ class Runner:
     passed: tuple[str, ...] = ()  # names of secret variables that it gets
     node_cores: tuple[int, ...] = ()  # of the NUMA node that it is bound to, those that this process may use
     of_installed: dict[str, str] = field(default_factory=dict)  # variables for what is installed for it alone
+    container: Container | None = None  # that its processes run in; None for those of this machine
 
     def environment_with(self, **changes: Any) -> dict[str, str]:
         """Its environment with other settings than those of the race, such as another ``cache_folder``."""
@@ -149,7 +153,7 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
                 http_options_in(name.framework_options)
         except (Unsupported, InvalidRequest) as error:
             raise InvalidRequest(f"{name.text}: {error}", code=getattr(error, "code", "")) from None
-        if name.best and (why := _why_not_searched(name, framework)):
+        if why := _why_no_options(name, framework):
             raise InvalidRequest(f"{name.text}: {why}")
     return frameworks
 
@@ -162,17 +166,21 @@ def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: t
                 raise InvalidRequest(f"{why}; leave it out", code="E_CONTESTANT")
 
 
-def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:
-    """Explain why its given options cannot be part of every candidate of a search.
+def _why_no_options(name: ContestantName, framework: type[Framework]) -> str:
+    """Explain which of its options the framework lacks, or cannot be part of every candidate of a search.
 
-    Otherwise the default would be refused in the search's first race, after it was prepared.
+    Those of a framework that declares none are left to its process, unless it is searched, and those of a server are
+    checked by themselves.
     """
-    options = without_process_options(without_choice(name.framework_options))
-    options.pop(SLOWDOWN, None)
     threads = dict(name.options).get(THREADS, "1")
-    if not threads.isdecimal() or int(threads) < 1:
+    if name.best and (not threads.isdecimal() or int(threads) < 1):
         return f"{THREADS} must be a whole number above 0 (got {threads})"
-    return framework.why_no_option(name.variant, options)
+    declares = (framework.options or framework.options_of) and not framework.has_own_model
+    if not (name.best or declares):
+        return ""
+    own = without_process_options(without_choice(over_http.without_server(name.framework_options)))
+    own.pop(SLOWDOWN, None)
+    return framework.why_no_option(name.variant, own)
 
 
 def _runner(
@@ -193,6 +201,7 @@ def _runner(
     settings = Settings(name.threads(threads), name.variant, device, name.framework_options, cache_folder=cache_folder)
     behind_server = over_http.OPTION in name.framework_options
     of_installed: dict[str, str] = {}
+    container: Container | None = None
     try:
         node_cores = _require_available(process_options_in(settings.options), settings.threads)
         if runs_here(name, framework):
@@ -201,6 +210,10 @@ def _runner(
             command = python_worker()
         elif why := framework.why_not_on(device, name.variant):  # before anything is installed for it
             raise NoRoute(why)
+        elif name.image:
+            command = python_worker(PYTHON)[1:]
+            container = _container(name, framework)
+            of_installed = {INSTALLED_FIRST: "1", "HOME": cache_folder}
         else:
             needed, making = requirements_of(name, framework, device, precisions), making_of(name.options)
             made = stack.enter_context(environment_with(needed, report, making))
@@ -217,7 +230,18 @@ def _runner(
         settings=settings,
         node_cores=node_cores,
         of_installed=of_installed,
+        container=container,
     )
+
+
+def _container(name: ContestantName, framework: type[Framework]) -> Container:
+    """Find its image, whose Python has to have the framework."""
+    image = image_named(name.image)
+    modules = (framework.module, *MODULES.values())
+    missing = missing_in(image, modules)
+    if framework.module in missing:
+        raise NotInstalled(f"the image {image.name} has no {framework.module}")
+    return Container(image, missing)
 
 
 def _in_environment(name: ContestantName, made: Environment, making: Making) -> tuple[tuple[str, ...], dict[str, str]]:

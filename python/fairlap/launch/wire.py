@@ -85,6 +85,12 @@ class Wire:
             pass
         return bytes(self._printed)
 
+    def hang_up(self) -> None:
+        """Send nothing more: a worker ends when its requests have ended."""
+        if self._requests in self._owned:
+            self._owned.remove(self._requests)
+            os.close(self._requests)
+
     def close(self) -> None:
         while self._owned:
             os.close(self._owned.pop())

@@ -19,9 +19,19 @@ from typing import NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.errors import FairlapError
+from fairlap.launch.containers.container import (
+    Container,
+    await_end,
+    loss_in_container,
+    processes_of,
+    run_as_here,
+)
 from fairlap.launch.started_worker import limit_memory, start_process
 from fairlap.launch.wire import PipeClosed
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
+from fairlap.machine.programs.containers import remove_containers_of
+from fairlap.machine.programs.guardian import TOKEN
 from fairlap.machine.programs.orphans import end_orphans
 from fairlap.machine.programs.process_tree import ProcessTree
 from fairlap.machine.programs.processes import process_name
@@ -31,7 +41,7 @@ from fairlap.scenarios.asking import Ask, Prepared
 from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure, Measured
 from fairlap.secrets import without_secrets
 from fairlap.worker import protocol
-from fairlap.worker.guardian import TOKEN, kill_session
+from fairlap.worker.guardian import kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Which, raw_bytes_after
 from fairlap.worker.received import NotAMessage
 
@@ -45,6 +55,7 @@ INTERPRETER = "interpreter"
 
 _END_AFTER_LAST_MESSAGE_S = 10.0  # to free much memory takes seconds on a busy machine
 _ENDED_WITHIN_S = 10.0
+_CONTAINER_ENDED_WITHIN_S = 10.0
 
 E_BUDGET = "E_BUDGET"
 
@@ -83,8 +94,9 @@ class WorkerProcess:
         greeted: bool = True,
         ends_by_s: float = math.inf,
         longest_request_s: float = math.inf,
+        container: Container | None = None,
     ) -> None:
-        """Start the worker.
+        """Start the worker, in the container if there is one.
 
         ``environment`` is complete: nothing is inherited. ``prints_file`` receives the last 64 KiB of its output. No
         request lasts beyond ``ends_by_s``, on the clock of ``time.monotonic``, whatever its own limit is, and none but
@@ -92,6 +104,7 @@ class WorkerProcess:
         """
         self.phases_s: dict[str, float] = {}
         self.survivors: tuple[int, ...] = ()  # processes that even SIGKILL did not end
+        self.has_own_share = False  # of a busy machine's CPU time, as a container may
         self._phase = INTERPRETER
         self._prints_file = prints_file
         self.token = secrets.token_hex(16)
@@ -99,12 +112,19 @@ class WorkerProcess:
         self._is_over = False
         self._began_s, self._start_s, self._ends_by_s = time.monotonic(), start_s, ends_by_s
         self._longest_request_s = longest_request_s
-        self._process, self._wire = start_process(command, {**environment, TOKEN: self.token}, cores)
+        self._environment = environment
+        self._container, self._cores = container, cores
+        variables = {**environment, TOKEN: self.token}
+        if container is None:
+            self._process, self._wire = start_process(command, variables, cores)
+        else:
+            self._process, self._wire = container.started(command, variables, self.token)
         self.pid = self.session = self._process.pid
-        self._tree = ProcessTree(self.pid)
+        self._tree, self._tree_is_its = ProcessTree(self.pid), container is None
         self._memory_limit_bytes = memory_limit_bytes
         try:
-            self._limit_memory()
+            if container is None:
+                self._limit_memory()
             if greeted:
                 self.greet()
         except BaseException:
@@ -119,10 +139,24 @@ class WorkerProcess:
         if self.hello.protocol != protocol.VERSION:
             spoken = self.hello.protocol
             self._lose("protocol", f"it speaks version {spoken} of the protocol, not version {protocol.VERSION}")
-        if _session_of(self.hello.pid) == self.session:  # and not a number in another namespace
+        if self._container is not None:
+            self._find_processes()
+        elif _session_of(self.hello.pid) == self.session:  # and not a number in another namespace
             self.pid = self.hello.pid
             self._tree = ProcessTree(self.session, self.pid)
             self._limit_memory()
+
+    def _find_processes(self) -> None:
+        """Find those of the container, which have other ids here; until now the client stood for them."""
+        try:
+            found = processes_of(self.token, self.hello.pid)
+            self.has_own_share = not run_as_here((found.first, found.worker), self._cores)
+        except FairlapError:
+            self.end()
+            raise
+        self.pid = found.worker
+        self._tree, self._tree_is_its = ProcessTree(found.first, found.worker), True
+        self._limit_memory()
 
     def _limit_memory(self) -> None:
         if self._memory_limit_bytes is not None:
@@ -231,10 +265,16 @@ class WorkerProcess:
         """Kill what is left of it and of everything it started. May be called repeatedly."""
         if self._is_over:
             return
-        self.survivors = self._tree.kill(_ENDED_WITHIN_S) or kill_session(self.session, self.token)
+        if self._tree_is_its:
+            self.survivors = self._tree.kill(_ENDED_WITHIN_S)
+        if self._container is not None:
+            self._wire.hang_up()  # if it was just started, killing its client would not end it
+            await_end(self._process, self.token, _CONTAINER_ENDED_WITHIN_S)
+        self.survivors = self.survivors or kill_session(self.session, self.token)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
         end_orphans()
+        remove_containers_of(self._environment, self.token)
         self._is_over = True  # only now: after a second Ctrl-C this must run again
         self.printed = _without_secrets(self._wire.last_prints())
         self._wire.close()
@@ -311,6 +351,8 @@ class WorkerProcess:
             self._lose("protocol", f"it closed its pipe in {self._phase} and kept running")
         held_bytes = largest_ended_child_bytes()  # of this one, if it was larger than all before it
         self.end()
+        if self._container is not None:
+            raise loss_in_container(status, self._phase, self.printed, self._oom_kills)
         known = held_bytes if held_bytes > largest_bytes else None
         raise loss_from_status(status, self._phase, self.printed, self._oom_kills, known)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fairlap.machine.root import THIS_MACHINE, Root, whole_number
 
@@ -105,6 +108,31 @@ def memory_groups(root: Root = THIS_MACHINE) -> list[str]:
     """Find the folders of the very groups that count this process's memory, without those above them."""
     own = [next(iter(_folders(root, controller)), "") for controller in ("", "memory")]
     return [folder for folder in own if folder and root.exists(folder)]
+
+
+def shares_cpu_with(pids: Sequence[int], root: Root = THIS_MACHINE) -> bool:
+    """Move processes into this process's group for CPU time, where the kernel has one for that alone (version 1).
+
+    A group gets as much of a busy core as another process beside it, whatever the priority of its own processes is. In
+    version 2 a process has one group for all, which is left to what made it. Return whether they are in the same group.
+    """
+    here = _group_of("self", root)
+    if all(_group_of(pid, root) == here for pid in pids):
+        return True
+    for folder in _folders(root, "cpu")[:1] if root.is_this_machine else ():
+        with contextlib.suppress(OSError):
+            for pid in pids:
+                Path(f"/{folder}/cgroup.procs").write_text(str(pid))
+    return all(_group_of(pid, root) == here for pid in pids)
+
+
+def _group_of(pid: int | str, root: Root) -> str:
+    """Find the group that counts CPU time: that of version 1, or else of version 2."""
+    found: dict[str, str] = {}
+    for line in root.lines(f"proc/{pid}/cgroup"):
+        controllers, _, path = line.partition(":")[2].partition(":")
+        found |= dict.fromkeys(controllers.split(","), path)
+    return found.get("cpu", found.get("", ""))
 
 
 def _folders(root: Root, controller: str) -> list[str]:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fairlap.machine.git_revision import revision_facts
-from fairlap.machine.hardware.gpu import Gpus, gpu_facts, gpus
+from fairlap.machine.hardware.gpu import Gpus, gpu_facts, gpus, service_facts
 from fairlap.machine.hardware.kernel import kernel_facts, memory_facts
-from fairlap.machine.hardware.mps import service_facts
 from fairlap.machine.hardware.processor import frequency_facts, processor_facts
 from fairlap.machine.hardware.virtualisation import container_facts, virtualisation_facts
 from fairlap.machine.root import THIS_MACHINE, Root

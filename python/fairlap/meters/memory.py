@@ -190,7 +190,7 @@ class MemoryMeter:
         for layer in LAYERS:
             if layer not in self.bytes:
                 self.absent.setdefault(layer, "this system does not report it")
-        return Memory(self.bytes, self.absent)
+        return Memory(dict(self.bytes), dict(self.absent))  # which later phases do not change
 
     def _keep_peak(self, phase: str) -> None:
         peak = memory_of().get("peak")

@@ -28,6 +28,17 @@ class ModeFacts:
     trains: bool = False  # by the optimizer of the work
     differentiates: bool = False  # a function: its call is a derivative, without a loss
     acts: bool = False  # an agent: its call is an update, and it learns from what its actions bring about
+    shared_by_ranks: bool = False  # each with its part of the batch
+
+    @property
+    def answers_inputs(self) -> bool:
+        """Whether a call is given inputs that a user has, and returns what the model makes of them."""
+        return self.is_fed and self.gives_outputs
+
+    @property
+    def holds_labels(self) -> bool:
+        """Whether its calls are compiled with the labels of one batch."""
+        return not self.gives_outputs and not self.batches_have_labels
 
 
 DERIVATIVES: tuple[Mode, ...] = ("jvp", "vjp", "hvp", "hessian", "jacobian", "third", "per-sample")
@@ -39,7 +50,7 @@ _INFERENCE = f"{_CALLS}.inference:Inference"
 _ARRAY_LIBRARIES = ("torch", "jax")
 
 MODES: Mapping[Mode, ModeFacts] = {
-    "infer": ModeFacts(_INFERENCE),
+    "infer": ModeFacts(_INFERENCE, shared_by_ranks=True),
     "grad": ModeFacts(
         f"{_CALLS}.gradients:Gradients",
         inferences=3,
@@ -55,6 +66,7 @@ MODES: Mapping[Mode, ModeFacts] = {
         batches_have_labels=True,
         gives_outputs=False,
         trains=True,
+        shared_by_ranks=True,
     ),
     "solve": ModeFacts(f"{_SCENARIOS}.solving.race.solutions:Solutions", is_fed=False),
     "solve-grad": ModeFacts(

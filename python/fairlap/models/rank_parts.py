@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import MODES
 from fairlap.models.spec import BATCH, Spec
 from fairlap.request.work import Mode
 
@@ -26,13 +27,14 @@ def parts_of(arrays: Arrays, number: int, count: int) -> dict[str, npt.NDArray[A
 
 def why_not_divided(spec: Spec, mode: Mode, batch: int, ranks: int) -> str:
     """Why ranks cannot share this work; empty where they can."""
-    if mode == "grad":
-        return "ranks share steps of training or batches of inference; mode grad has neither"
-    if mode == "train" and spec.has_statistics():
+    facts = MODES[mode]
+    if not facts.shared_by_ranks:
+        return f"ranks share steps of training or batches of inference; mode {mode} has neither"
+    if facts.trains and spec.has_statistics():
         return f"{spec.name} normalises by the batch, and each rank would normalise by its own part of it"
     if batch % ranks:
         return f"a batch of {batch} cannot be divided equally among {ranks} ranks"
-    for tensor in (*spec.inputs, *(spec.outputs if mode == "infer" else ())):
+    for tensor in (*spec.inputs, *(spec.outputs if facts.gives_outputs else ())):
         if tensor.shape[:1] != (BATCH,):
             return f"the first axis of {tensor.name} is not the batch, so it cannot be divided among ranks"
     return ""

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError
+from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.metrics import (
     boxes,
     calibration,
@@ -29,6 +30,7 @@ from fairlap.models.metrics import (
     values,
 )
 from fairlap.models.metrics.metric import Array, Output, Parts, TaskMetric, refuse
+from fairlap.suggestions import not_one_of
 
 METRICS: Mapping[str, TaskMetric] = {
     name: metric
@@ -89,9 +91,15 @@ def found_metric(text: str) -> TaskMetric | None:
 def metric_named(text: str) -> TaskMetric:
     """Find it as ``found_metric`` does; another word is refused."""
     if (found := found_metric(text)) is None:
-        families = ", ".join(f"{name}@NUMBER" for name in FAMILIES)
-        raise refuse(f"no metric named {text.partition(':')[0]!r}; they are {', '.join(METRICS)}, {families}")
+        raise refuse(not_one_of(text.partition(":")[0], _forms(text)))
     return found
+
+
+def _forms(text: str) -> list[str]:
+    """List the names of all metrics, with the number that is given where there is one."""
+    _, at, number = text.partition(":")[0].partition("@")
+    families = [f"{name}@{number or 'NUMBER'}" for name in FAMILIES]
+    return families if at else [*METRICS, *families]
 
 
 def scored_outputs(text: str, among: Sequence[str]) -> tuple[str, ...]:
@@ -119,8 +127,22 @@ def require_labels(text: str, labels: Array, items: int, outputs: Sequence[Outpu
     """Check that the labels fit; ``outputs`` are all that the model has."""
     if len(labels) != items:
         raise refuse(f"there are {len(labels):,} labels for {items:,} items of the inputs")
+    metric = metric_named(text)
+    if not metric.reads:  # rows of boxes are padded
+        _require_finite(labels)
     by_name = {each.name: each for each in outputs}
-    metric_named(text).require_fit(text, labels, [by_name[name] for name in scored_outputs(text, list(by_name))])
+    metric.require_fit(text, labels, [by_name[name] for name in scored_outputs(text, list(by_name))])
+
+
+def _require_finite(labels: Array) -> None:
+    """Name the first label that is missing in a table, or that is infinite."""
+    before = 0
+    for piece in pieces_of(labels) if labels.dtype.kind == "f" else ():
+        wrong = np.argwhere(~np.isfinite(piece))
+        if wrong.size:
+            found = piece[tuple(wrong[0])]
+            raise refuse(f"the label of item {before + wrong[0][0]:,} is {found}; give each item a number as its label")
+        before += len(piece)
 
 
 def parts_of(text: str, scored: Sequence[Array], labels: Array) -> Parts:

@@ -31,7 +31,6 @@ class OwnRace(ABC):
 
     data_lost: ClassVar[str] = ""
     doing: ClassVar[str] = ""  # after the blocks
-    failures: ClassVar[tuple[str, ...]] = ()  # of files
 
     def __init__(
         self,

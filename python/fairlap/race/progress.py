@@ -23,7 +23,6 @@ from fairlap.printable import one_line, unfiltered
 from fairlap.race.heartbeat import EVERY_S, Heartbeat
 from fairlap.race.planning.plan import Plan
 from fairlap.race.stopping import blinded_half_width
-from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.secrets import without_secrets
 
@@ -47,7 +46,7 @@ class Progress(Protocol):
     def say(self, line: str) -> None: ...
     def announce(self, line: str) -> None: ...
     def began(self, process: ProcessResult) -> None: ...
-    def trained(self, process: ProcessResult) -> None: ...  # for another epoch
+    def goes_on(self, process: ProcessResult, reached: str, left_s: float) -> None: ...  # in a turn of many parts
     def ended(self, done: int, process: ProcessResult) -> None: ...
     def block_over(self, processes: Sequence[ProcessResult]) -> None: ...
 
@@ -82,7 +81,7 @@ class Silence:
     def began(self, process: ProcessResult) -> None:
         return None
 
-    def trained(self, process: ProcessResult) -> None:
+    def goes_on(self, process: ProcessResult, reached: str, left_s: float) -> None:
         return None
 
     def ended(self, done: int, process: ProcessResult) -> None:
@@ -141,8 +140,8 @@ class Lines(Messages):
     def began(self, process: ProcessResult) -> None:
         self._course.began(process)
 
-    def trained(self, process: ProcessResult) -> None:
-        self._course.trained(process)
+    def goes_on(self, process: ProcessResult, reached: str, left_s: float) -> None:
+        self._course.goes_on(process, reached, left_s)
 
     def ended(self, done: int, process: ProcessResult) -> None:
         self._course.ended(done, process)
@@ -184,8 +183,8 @@ class Live(Messages):
         self._course.began(process)
         self._show(now=self._course.now)
 
-    def trained(self, process: ProcessResult) -> None:
-        self._course.trained(process)
+    def goes_on(self, process: ProcessResult, reached: str, left_s: float) -> None:
+        self._course.goes_on(process, reached, left_s)
         self._show(now=self._course.now)
 
     def ended(self, done: int, process: ProcessResult) -> None:
@@ -210,9 +209,9 @@ class Course:
     def __init__(self, plan: Plan, budget_s: float | None) -> None:
         self.now, self.left, self.width = "", "", ""
         self._plan = plan
-        self._time_left, self._epochs_left = TimeLeft(plan), EpochsLeft(plan)
+        self._time_left = TimeLeft(plan)
         self._began_s = time.monotonic()
-        self._training_ends_by_s = math.inf if budget_s is None else self._began_s + budget_s
+        self._ends_by_s = math.inf if budget_s is None else self._began_s + budget_s
         self.budget_s = budget_s if plan.until_decided else None
 
     def elapsed_s(self) -> float:
@@ -222,11 +221,10 @@ class Course:
         title = self._plan.title_of(self._plan.work_with(process.work_id))
         self.now = one_line(f"block {process.block} · {process.conditions} · {process.contestant} · {title}")
 
-    def trained(self, process: ProcessResult) -> None:
-        now_s = time.monotonic()
-        seconds = min(self._epochs_left.seconds(process, now_s), max(self._training_ends_by_s - now_s, 0.0))
+    def goes_on(self, process: ProcessResult, reached: str, left_s: float) -> None:
+        seconds = min(left_s, max(self._ends_by_s - time.monotonic(), 0.0))
         self.now = (
-            f"block {process.block} · {one_line(process.contestant)} · {self._epochs_left.text(process)} · at most "
+            f"block {process.block} · {one_line(process.contestant)} · {reached} · at most "
             f"{quantity_text.rough_duration(seconds)} left in this block"
         )
 
@@ -278,52 +276,6 @@ class TimeLeft:
         usual_s = sum(every) / len(every)
         means_s = {key: sum(own) / len(own) for key, own in self._took_s.items()}
         return sum(means_s.get(key, usual_s) for key in self._all[done:])
-
-
-class EpochsLeft:
-    """The epochs left of the processes of a block that train to a score.
-
-    When they reach it is not known, but in which epoch they end at the latest.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._block: int | None = None
-        self._learning: dict[str, LearningCurve] = {}
-        self._epochs, self._first_s = 0, 0.0
-
-    def seconds(self, process: ProcessResult, now_s: float) -> float:
-        """Estimate the longest time left, now that this process has trained for another epoch.
-
-        Each epoch to come takes as long as those of this block took on average, with what was done between them.
-        """
-        learning = process.learning
-        assert learning is not None
-        if process.block != self._block:
-            self._block, self._learning, self._epochs, self._first_s = process.block, {}, 0, now_s
-        epoch_s = learning.trained_s / len(learning.evaluations)
-        if self._epochs:
-            epoch_s = (now_s - self._first_s) / self._epochs
-        self._learning[process.contestant] = learning
-        self._epochs += 1
-        return epoch_s * sum(map(self._epochs_of, self._contestants()))
-
-    def text(self, process: ProcessResult) -> str:
-        """``epoch 3 of at most 60 · score 91 % of 95 %``; the score is the last known one."""
-        assert process.learning is not None
-        learning = process.learning
-        score, target = (quantity_text.share(each, 3) for each in (learning.last_score, learning.target))
-        return f"epoch {len(learning.evaluations)} of at most {self._plan.most_epochs} · score {score} of {target}"
-
-    def _contestants(self) -> list[str]:
-        block = next(each for each in self._plan.blocks if each.number == self._block)
-        return [self._plan.contestants[place].text for place in block.order]
-
-    def _epochs_of(self, contestant: str) -> int:
-        learning = self._learning.get(contestant)
-        if learning is None:
-            return self._plan.most_epochs
-        return 0 if learning.reached else self._plan.most_epochs - len(learning.evaluations)
 
 
 def process_line(process: ProcessResult, plan: Plan) -> str:

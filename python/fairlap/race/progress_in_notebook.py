@@ -56,8 +56,8 @@ class OneLine(Silence):
         self._course.began(process)
         self._show_course()
 
-    def trained(self, process: ProcessResult) -> None:
-        self._course.trained(process)
+    def goes_on(self, process: ProcessResult, reached: str, left_s: float) -> None:
+        self._course.goes_on(process, reached, left_s)
         self._show_course()
 
     def ended(self, done: int, process: ProcessResult) -> None:

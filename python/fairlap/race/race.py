@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
@@ -33,6 +33,7 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of
+from fairlap.race.processes.contained import with_paths
 from fairlap.race.processes.counted_allocations import counting, require_countable
 from fairlap.race.processes.kept_workers import KeptWorkers
 from fairlap.race.processes.one_process import ProcessRun
@@ -42,8 +43,6 @@ from fairlap.race.progress import Messages, Progress
 from fairlap.race.scenario_side import race_sides
 from fairlap.race.stopping import Ending
 from fairlap.request.work import Work
-from fairlap.scenarios.learning.race.checkpoints import Checkpoints
-from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.process_result import CompileCaches, ProcessResult, Started
 
 _LONG_COMPILATION_S = 1.0
@@ -53,10 +52,10 @@ _LONG_COMPILATION_S = 1.0
 class Race:
     """One run of a plan. ``processes`` grows while it runs and holds whatever ended when it was interrupted.
 
-    ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again. In the
-    block that was broken off, contestants go on from their ``checkpoints``. Into ``keep_weights`` goes what was learnt,
-    and into ``findings`` what is found after the blocks; it has what the earlier run had found. Processes that still
-    run at ``ends_by_s``, on the clock of ``time.monotonic``, end there.
+    ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan, which are not run again. ``kept``
+    is what scenarios keep from one process to the next, by its type; they make what is missing. Into ``findings`` goes
+    what is found after the blocks; it has what the earlier run had found. Processes that still run at ``ends_by_s``, on
+    the clock of ``time.monotonic``, end there.
     """
 
     def __init__(
@@ -66,8 +65,7 @@ class Race:
         ending: Ending | None = None,
         keep: Keep = lambda _process, _samples: None,
         resumed: Sequence[ProcessResult] = (),
-        checkpoints: Checkpoints | None = None,
-        keep_weights: Path | None = None,
+        kept: Mapping[type, Any] | None = None,
         findings: Findings | None = None,
         ends_by_s: float = math.inf,
     ) -> None:
@@ -80,8 +78,7 @@ class Race:
         self.processes = list(resumed)
         self.scores = Scores(resumed)
         self._progress = progress or Messages()
-        self._checkpoints = checkpoints or Checkpoints()
-        self.kept_weights = KeptWeights(plan, keep_weights, self._progress.say, resumed)
+        self._kept = dict(kept or {})
         self._began_s = time.monotonic()
         self._elapsed_s = 0.0
         self._in_frameworks_s = 0.0
@@ -96,11 +93,6 @@ class Race:
     def doing(self) -> str:
         """What is under way after the blocks; empty before."""
         return self._after_blocks.doing
-
-    @property
-    def failures(self) -> Sequence[str]:
-        """Of files of weights that could not be written."""
-        return self.kept_weights.failures
 
     def run(self, after_block: Callable[[], object] = lambda: None) -> None:
         """Make ready what every contestant is handed, then run block after block."""
@@ -138,7 +130,7 @@ class Race:
                     self.plan.precisions,
                     self.plan.pass_env,
                 )
-                runners = counting(runners, self.plan)
+                runners = with_paths(counting(runners, self.plan), self.plan, self._materials_of)
                 self._began_s = time.monotonic()
                 if self._ending is not None:
                     self._ending.leave_out(self._began_s - runners_began_s)
@@ -150,12 +142,11 @@ class Race:
                     sensed,
                     feeding,
                     self.scores,
-                    self._checkpoints,
-                    self.kept_weights,
                     KeptWorkers(self.plan),
                     self._may_go_on,
+                    of_scenarios=self._kept,
                     longest_request_s=math.inf if self._ending is None else self._ending.longest_request_s,
-                    trained=self._progress.trained,
+                    goes_on=self._progress.goes_on,
                     ends_by_s=self._ends_by_s,
                 )
                 stack.callback(bench.kept_workers.end_all)

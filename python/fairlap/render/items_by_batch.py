@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from fairlap import quantity_text
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
-from fairlap.scenarios.calls.calls_scenario import TIME_OF_A_CALL, TIME_OF_A_FED_BATCH
+from fairlap.scenarios.contract import times_of_a_batch
 from fairlap.verdict import listed
 
 NOTE = "Time per item is the median time divided by the batch. Batches are not compared with each other."
@@ -21,7 +21,7 @@ def time_per_item_ns(row: Row) -> Estimate | None:
     """None where it has several modes or did not do its work, or is ranked by anything but the time of calls."""
     if row.judged is None or row.modes or row.outcome != "finished":
         return None
-    if row.judged_by not in (TIME_OF_A_CALL, TIME_OF_A_FED_BATCH):
+    if row.judged_by not in times_of_a_batch():
         return None
     low, high = (None if end is None else end / row.batch for end in (row.judged.low, row.judged.high))
     return Estimate(row.judged.value / row.batch, low, high)

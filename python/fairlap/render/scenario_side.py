@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairlap.plugins import class_at
 from fairlap.race.planning.plan import Plan
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import Scenario, scenarios
+
+if TYPE_CHECKING:
+    from fairlap.render.charts.parts.chart import Chart
 
 Words = list[str]
 
@@ -26,7 +29,7 @@ class NoCommand(Exception):
 
 @dataclass(frozen=True)
 class Summary:
-    """All that a scenario found of a contestant, in words under a heading."""
+    """What a scenario found of a contestant, in words under a heading: all of it, or what a column has."""
 
     head: str
     field: str  # of the row: the reason for its absence is the summary's
@@ -36,7 +39,9 @@ class Summary:
 class RenderSide:
     lacks: ClassVar[frozenset[str]] = frozenset()  # options that `fairlap compare` has, and its command does not
     summaries: ClassVar[tuple[Summary, ...]] = ()
+    columns: ClassVar[tuple[Summary, ...]] = ()  # of tables, next to what is ranked, where that is no call
     tables: ClassVar[Mapping[str, Callable[[Results], Iterator[dict[str, Any]]]]] = {}  # of its charts, by name
+    sections: ClassVar[Mapping[str, str]] = {}  # of the page that its charts are in, before the others, with titles
 
     def words(self, plan: Plan) -> Words:
         """Give the options that ask for it. Raises NoCommand where none do."""
@@ -44,6 +49,10 @@ class RenderSide:
 
     def lines(self, row: Row) -> list[str]:
         """Describe what stands below the line of a contestant, besides the summaries."""
+        return []
+
+    def charts(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Chart]:
+        """Draw its tables; nothing where they are empty."""
         return []
 
     def beside_time(self, row: Row) -> str:
@@ -70,6 +79,10 @@ def render_sides() -> tuple[RenderSide, ...]:
 
 def summaries() -> tuple[Summary, ...]:
     return tuple(each for side in render_sides() for each in side.summaries)
+
+
+def columns_of_scenarios() -> tuple[Summary, ...]:
+    return tuple(each for side in render_sides() for each in side.columns)
 
 
 def notes_on(rows: Sequence[Row]) -> list[str]:

@@ -12,6 +12,7 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.package_origin import WITH, is_wheel_or_commit
 from fairlap.request.names import COMMAND, FOLDER, OUTPUT, REPORTED, RUN, ContestantName
+from fairlap.suggestions import not_one_of
 
 CODE = "E_COMMAND"
 E_REPORT = "E_REPORT"
@@ -80,7 +81,7 @@ def report_in(text: str) -> tuple[ReportFormat, str]:
     given, colon, name = text.partition(":")
     known = {str(each): each for each in get_args(ReportFormat)}
     if given not in known:
-        raise InvalidRequest(f"{given!r} is not a format of reports; use {', '.join(known)}", code=E_REPORT)
+        raise InvalidRequest(f"format of reports: {not_one_of(given, known)}", code=E_REPORT)
     if colon and not name.strip():
         raise InvalidRequest(f"{text!r} names no benchmark; write {given}:NAME, or {given} alone", code=E_REPORT)
     return known[given], name.strip()

@@ -2,7 +2,8 @@
 
 The address of a server, ``http://127.0.0.1:8000/v2/models/x`` or ``grpc://127.0.0.1:8001:model=x``, is one too, and so
 is ``command:./program --option`` and ``serve:transformers:model=./m``, a server that is started.
-``torch@./dist/torch.whl`` is short for ``torch:with=./dist/torch.whl``, which runs that package.
+``torch@./dist/torch.whl`` is short for ``torch:with=./dist/torch.whl``, which runs that package, and
+``torch@docker=IMAGE:TAG`` for ``torch:docker=IMAGE:TAG``, which runs in a container of that image.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from typing import Self
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.fields.package_origin import OF_ENVIRONMENTS, PYTHON, WITH, is_short_place, require_well_formed
+from fairlap.request.fields.package_origin import (
+    DOCKER,
+    OF_ENVIRONMENTS,
+    PYTHON,
+    WITH,
+    goes_on_with_tag,
+    is_short_place,
+    require_well_formed,
+)
 from fairlap.request.fields.started_server import SERVE, goes_on, is_started, parts_of_started
 from fairlap.request.work import Precision
 from fairlap.secrets import without_secrets
@@ -83,9 +92,14 @@ class ContestantName(msgspec.Struct, frozen=True):
         return "" if self.program else dict(self.options).get(PYTHON, "")
 
     @property
+    def image(self) -> str:
+        """The image in a container of which it runs; empty where none is named."""
+        return "" if self.program else dict(self.options).get(DOCKER, "")
+
+    @property
     def is_apart(self) -> bool:
         """Whether it runs in an environment that is made for it, also where its framework is installed here."""
-        return bool(self.version or self.release or self.python)
+        return bool(self.version or self.release or self.python or self.image)
 
     @property
     def _of_environment(self) -> tuple[str, ...]:
@@ -145,7 +159,7 @@ def _parsed(text: str) -> ContestantName:
     if is_started(whole):
         server, version, options = parts_of_started(whole)
         return ContestantName(whole, SERVE, version, server, options)
-    target, *further = _PARTS.split(whole)
+    target, *further = _parts_of(whole)
     options = tuple(_option(part, whole) for part in further if "=" in part)
     variants = [part.strip() for part in further if "=" not in part]
     if len(variants) > 1 or any(not variant for variant in variants):
@@ -154,8 +168,8 @@ def _parsed(text: str) -> ContestantName:
         )
     variant = variants[0] if variants else ""
     name, _, place = target.partition("@")
-    if is_short_place(place) and _PACKAGE.match(name):
-        target, options = name, (*options, (WITH, place))
+    if (short := _option_of_place(place, whole)) and _PACKAGE.match(name):
+        target, options = name, (*options, short)
     if "/" in target:
         return ContestantName(whole, "", variant=variant, options=options, program=target)
     found = _PACKAGE.match(target)
@@ -167,6 +181,24 @@ def _parsed(text: str) -> ContestantName:
     if variant == BEST:
         return ContestantName(whole, found["name"], version, options=options, best=True)
     return ContestantName(whole, found["name"], version, variant, options)
+
+
+def _option_of_place(place: str, whole: str) -> tuple[str, str] | None:
+    """Find the option that ``torch@PLACE`` is short for; None where it names no place."""
+    if place.startswith(f"{DOCKER}="):
+        return _option(place, whole)
+    return (WITH, place) if is_short_place(place) else None
+
+
+def _parts_of(whole: str) -> list[str]:
+    """Split at colons, but for those before the tag of an image, and within its digest."""
+    found: list[str] = []
+    for part in _PARTS.split(whole):
+        if found and goes_on_with_tag(found[-1], part):
+            found[-1] = f"{found[-1]}:{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def with_version(contestant: str, version: str | None) -> str:

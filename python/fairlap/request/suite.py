@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -131,8 +131,15 @@ class Suite:
         _require_known("--tag", selection.tags, [tag for each in self.races for tag in each.tags])
         found = tuple(each for each in self.races if not _why_not(each, selection, kind))
         if not found:
-            raise InvalidRequest(f"{self.path}: no race is left: {self.left_out(selection, kind)[0].why}", code=E_SUITE)
+            raise InvalidRequest(f"{self.path}: no race is left: {self._why_none(selection, kind)}", code=E_SUITE)
         return found
+
+    def _why_none(self, selection: Selection, kind: Kind | None) -> str:
+        """Give the reasons of the race that has the fewest, of those that --only names."""
+        named = [each for each in self.races if not selection.only or any(map(each.is_named, selection.only))]
+        whys = {each.name: list(_refusals(each, selection, kind)) for each in named}
+        nearest = min(whys, key=lambda name: len(whys[name]))
+        return f"{nearest!r}: {' and '.join(whys[nearest])}"
 
     def left_out(self, selection: Selection, kind: Kind | None) -> tuple[LeftOut, ...]:
         whys = ((each.name, _why_not(each, selection, kind)) for each in self.races)
@@ -140,17 +147,20 @@ class Suite:
 
 
 def _why_not(race: RaceOfSuite, selection: Selection, kind: Kind | None) -> str:
+    return next(_refusals(race, selection, kind), "")
+
+
+def _refusals(race: RaceOfSuite, selection: Selection, kind: Kind | None) -> Iterator[str]:
     if kind is not None and race.kind != kind:
-        return (
+        yield (
             "it races between two sides; give --base and --change"
             if race.kind == "two sides"
             else "it does not race between two sides"
         )
     if selection.only and not any(map(race.is_named, selection.only)):
-        return f"not named by --only {','.join(selection.only)}"
+        yield f"not named by --only {','.join(selection.only)}"
     if selection.tags and not set(selection.tags) & set(race.tags):
-        return f"not tagged {' or '.join(selection.tags)}"
-    return ""
+        yield f"not tagged {' or '.join(selection.tags)}"
 
 
 def _pattern(text: str) -> re.Pattern[str]:

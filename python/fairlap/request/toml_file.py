@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from fairlap.errors import InvalidRequest
 from fairlap.machine.files.regular_file import content_of
+from fairlap.suggestions import not_one_of
 
 Read = TypeVar("Read")
 
@@ -94,7 +95,7 @@ def _explained(message: str, kind: type) -> str:
         hint = f"did you mean {near}?" if near else f"known keys: {', '.join(known)}"
         return f"unknown key {f'{key}.' if key else ''}{unknown[1]}; {hint}"
     if wrong := _UNKNOWN_NAME.fullmatch(reason):
-        reason = f"{wrong[1]} is not one of {', '.join(dict.fromkeys(_names_in(found)))}"
+        reason = not_one_of(wrong[1].strip("'"), dict.fromkeys(_names_in(found)))
     elif "object missing required field" in reason.lower():
         return f"{f'{key}.' if key else ''}{reason.split('`')[1]} is missing"
     reason = _QUOTED_TYPES.sub(_in_words_of_toml, reason[:1].lower() + reason[1:])

@@ -7,7 +7,7 @@ import msgspec
 from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.request.work import Conditions
-from fairlap.results.other_quantities import QuantityComparisons
+from fairlap.results.quantities.other_quantities import QuantityComparisons
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict import Verdict
 from fairlap.verdict.figures.conventional_statistics import MeanAndSpread

@@ -20,7 +20,7 @@ from fairlap.request.names import THREADS
 from fairlap.request.work import Conditions, Work
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.learning.learning_curves import curves_apart
-from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
+from fairlap.results.quantities.other_quantities import QuantityComparisons, compare_other_quantities
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import Judged, Unqualified, of_time_ns
 from fairlap.scenarios.process_result import (

@@ -69,6 +69,7 @@ class Judged:
     may_lack: bool = False
     period: Period = "turns"  # others must not have had the machine then
     of_slowest: bool = False  # nor then from single threads: it depends on the slowest calls
+    is_named: bool = True  # where a change is described; the usual figure goes without saying
 
     @property
     def better(self) -> Better:
@@ -126,6 +127,7 @@ class Scenario(ABC):
     data_seeds: ClassVar[tuple[int, ...]] = (0, 1, 2)  # draw weights and inputs, in turn, unless one is asked for
     # Of a race until decided without a budget: the usual one, and the longest with too few blocks for a claim.
     budgets_s: ClassVar[tuple[float, float]] = (DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S)
+    times_of_a_batch: ClassVar[tuple[str, ...]] = ()  # figures, by name, of which an item's time is a part
     settings: ClassVar[tuple[Setting[Any], ...]] = ()
     figures: ClassVar[tuple[AddedFigure, ...]] = ()
     quantities: ClassVar[tuple[Quantity, ...]] = ()
@@ -170,6 +172,10 @@ def scenarios() -> tuple[Scenario, ...]:
 
 def quantities_of_scenarios() -> tuple[Quantity, ...]:
     return tuple(each for scenario in scenarios() for each in scenario.quantities)
+
+
+def times_of_a_batch() -> frozenset[str]:
+    return frozenset(each for scenario in scenarios() for each in scenario.times_of_a_batch)
 
 
 def settings_of_scenarios() -> tuple[Setting[Any], ...]:

@@ -27,6 +27,7 @@ from fairlap.race.equal_work.material_sources import materials_for, without_rout
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.block_worker import block_worker, request_for
+from fairlap.race.processes.contained import with_paths
 from fairlap.scenarios.digits.race.digits_run import digits_possible
 from fairlap.scenarios.digits.scenario import is_of_digits
 from fairlap.stability.repeated import Repeated, compared
@@ -80,6 +81,7 @@ def stability_rows(plan: Plan, report: Callable[[str], None]) -> tuple[Stability
             plan.precisions,
             plan.pass_env,
         )
+        runners = with_paths(runners, plan, lambda work, seed: materials_for(work, seed, report, plan.pass_env))
         return tuple(_row(plan, materials, runner, scratch, report) for materials in works for runner in runners)
 
 

@@ -12,7 +12,7 @@ import msgspec
 from fairlap.request.work import Work
 from fairlap.results.column_definitions.estimate import Estimate, time_ns
 from fairlap.results.estimates import times
-from fairlap.results.row_quantities import TIMES, RowQuantity, quantity_columns
+from fairlap.results.quantities.row_quantities import TIMES, RowQuantity, quantity_columns
 from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import scenarios
 from fairlap.store.database import Database

@@ -118,18 +118,10 @@ class BlockTable:
 
     def first(self, blocks: int) -> BlockTable:
         """Return the table as it was after so many blocks."""
-        return self if blocks == self.blocks else self._with(slice(blocks))
-
-    def keeping(self, kept: Flags) -> BlockTable:
-        """Keep only the blocks that a noise gate kept."""
-        left = int(kept.sum())
-        if left < 2:
-            raise OneBlock(f"{self.workload or 'table'}: {left} of {self.blocks} blocks are left; run more")
-        return self._with(kept)
-
-    def _with(self, rows: slice | Flags) -> BlockTable:
-        halves = {name: each[rows] for name, each in self.halves.items()}
-        return replace(self, log_figures=self.log_figures[rows], halves=halves)
+        if blocks == self.blocks:
+            return self
+        halves = {name: each[:blocks] for name, each in self.halves.items()}
+        return replace(self, log_figures=self.log_figures[:blocks], halves=halves)
 
 
 def block_table(

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
-from fairlap.machine.programs.guardian import guarded
+from fairlap.machine.programs.guardian import CLIENT, TOKEN, guarded
 from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
 from fairlap.worker.guardian import die_with_connection
 from fairlap.worker.phases import NUMPY, OURS, Phases
@@ -63,13 +63,33 @@ def main() -> None:
 @contextmanager
 def _streams(options: _Options) -> Iterator[tuple[BinaryIO, BinaryIO, bool]]:
     """Open requests and replies, and find whether this process holds everything that it starts."""
+    options = _moved(options) if options.read == 0 else options
     for fd in (options.read, options.write):
         os.set_inheritable(fd, False)
     if os.getppid() != options.parent:
         os._exit(1)
-    holds_orphans = guarded(options.read)
+    holds_orphans = guarded(options.read, _remove_containers)
     with open(options.read, "rb") as requests, open(options.write, "wb") as replies:  # noqa: PTH123
         yield requests, replies, holds_orphans
+
+
+def _moved(options: _Options) -> _Options:
+    """Leave nothing on standard input, and what is printed on standard output with the errors, as in a container."""
+    read, write = os.dup(options.read), os.dup(options.write)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return options._replace(read=read, write=write)
+
+
+def _remove_containers() -> None:
+    """Of a contestant that starts some; fairlap does it too, unless it was killed."""
+    if CLIENT not in os.environ:
+        return
+    from fairlap.machine.programs.containers import remove_containers_of
+
+    remove_containers_of(os.environ, os.environ.get(TOKEN, ""))
 
 
 @contextmanager

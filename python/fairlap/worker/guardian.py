@@ -17,10 +17,9 @@ import signal
 import time
 from collections.abc import Callable
 
-from fairlap.machine.programs.guardian import keep_only
+from fairlap.machine.programs.guardian import TOKEN, keep_only
 from fairlap.machine.programs.processes import DEAD, end_descriptor, lives, process_ids, process_stat
 
-TOKEN = "FAIRLAP_WORKER"
 RANKS_TOKEN = "FAIRLAP_RANKS"  # of one contestant's ranks and of what started them; the conductor does not have it
 _PROC = "/proc"
 

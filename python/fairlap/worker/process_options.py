@@ -16,7 +16,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.machine import allocators
 from fairlap.machine.hardware.processor import cores_by_node
-from fairlap.machine.root import THIS_MACHINE, Root
+from fairlap.machine.root import THIS_MACHINE
 from fairlap.request.fields.sizes import padding
 from fairlap.request.fields.source import CHECKOUT_VARIABLE
 from fairlap.worker.protocol import Prepare
@@ -111,9 +111,9 @@ def settings_in(request: Prepare) -> tuple[Settings, float]:
     return settings, slowdown
 
 
-def _allocator_in_force(wanted: str, root: Root = THIS_MACHINE) -> str:
+def _allocator_in_force(wanted: str) -> str:
     """Empty for the C library's own with nothing asked of it."""
-    path = allocators.allocator_in_use(root)
+    path = allocators.allocator_in_use(THIS_MACHINE)
     used = allocators.name_of(path)
     if wanted in allocators.LIBRARIES and used != wanted:
         raise Unsupported(f"{wanted} was preloaded, but this process takes its memory from {path or 'another library'}")

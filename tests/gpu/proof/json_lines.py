@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from .machine import ROOT
@@ -24,13 +24,11 @@ def run_and_collect(
     *arguments: str,
     limit_s: float,
     each: Callable[[dict[str, Any]], None],
-    environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run a module and pass on each JSON object that it prints; one with ``absent`` means that it cannot run here."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
-        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,

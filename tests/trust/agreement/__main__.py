@@ -42,6 +42,7 @@ def write_models(folder: Path) -> None:
         ("convnet", 1, "convnet-1.onnx"),
         ("characters_generate", 1, "characters.onnx"),
         ("tcn", 8, "tcn-8.onnx"),
+        ("lstm_forecaster", 8, "lstm-8.onnx"),
     ):
         model = find(name)
         graph = implementation_at(model.package, "onnx").build(draw_weights(model.spec, 0), batch)

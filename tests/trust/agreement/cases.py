@@ -118,6 +118,23 @@ CASES = (
         model_file="tcn-8.onnx",
         threads=(1,),
     ),
+    Case(
+        "recurrent forecast",
+        ("compare", "lstm_forecaster"),
+        value("latency_p50_ns"),
+        0.03,
+        contestants=("torch", "jax", "onnxruntime"),
+        model_file="lstm-8.onnx",
+        threads=(1,),
+    ),
+    Case(
+        "vision transformer",
+        ("compare", "vit:tiny", "--batch", "1"),
+        value("latency_p50_ns"),
+        0.03,
+        contestants=("torch", "jax"),
+        threads=(1,),
+    ),
     Case("grad", (*COMPARE, "--mode", "grad"), value("latency_p50_ns"), 0.03, TRAINING),
     Case("train", (*COMPARE, *TRAINED), value("latency_p50_ns"), 0.03, TRAINING),
     Case(

@@ -1,23 +1,25 @@
-"""``make trust-hostile``: every exploit and every honest callable, as a table; fails where one is ranked wrongly."""
+"""``make trust-hostile``: every exploit and every honest callable, as a table; fails where one is judged wrongly."""
 
 from __future__ import annotations
 
 import itertools
 import sys
 
-from .cases import EXPLOITS, HONEST, Found, exploits, honest
+from .cases import EXPLOITS, HONEST, Found, codes, exploits, honest
 
 _BLOCKS = 12
-_LIMIT_S = 5.0
+_LIMIT_S = 20.0
 
 
 def main() -> int:
     wrong = 0
-    for folder, names in itertools.groupby(EXPLOITS, key=lambda name: name.partition("/")[0]):
-        *found, plain = exploits(list(names), blocks=_BLOCKS, limit_s=_LIMIT_S)
-        for each in found:
-            wrong += not each.code
-            _print(folder, each, "RANKED" if not each.code else each.code)
+    for folder, grouped in itertools.groupby(EXPLOITS, key=lambda name: name.partition("/")[0]):
+        names = list(grouped)
+        *found, plain = exploits(names, blocks=_BLOCKS, limit_s=_LIMIT_S)
+        for name, each in zip(names, found, strict=True):
+            is_right = each.code in codes(name)
+            wrong += not is_right
+            _print(folder, each, each.code if is_right else f"WRONG {each.code or 'RANKED'}")
         wrong += bool(plain.code)
         _print(folder, plain, plain.code or "ranked")
     for case in HONEST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,15 @@ class Found:
     code: str
     reason: str
     checked: int
+
+
+def codes(exploit: str) -> set[str]:
+    """Return those that its first line names, with one of which it is excluded.
+
+    An exploit that finds nothing to attack raises another, or is ranked.
+    """
+    with (HERE / "exploits" / f"{exploit}.py").open() as text:
+        return set(re.findall(r"E_\w+", text.readline()))
 
 
 def exploits(names: Sequence[str], *, blocks: int, limit_s: float) -> list[Found]:

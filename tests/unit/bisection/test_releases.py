@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -38,7 +38,6 @@ from wheels import write_releases, write_wheel
 
 VERSIONS = ["1.0", "1.1", "1.2", "1.9", "1.10rc1", "1.10", "2.0.dev20260101", "2.0", "2.1", "2.2+cpu"]
 SLOW_FROM = "1.10"
-Say = Callable[[str], None]
 
 
 def version_in(requirement: str) -> str:

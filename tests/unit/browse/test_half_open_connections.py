@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.serving.connections import Connections, most_connections
+from processes_seen import wait_until
 
 pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
 pytest.importorskip("prometheus_client", reason="needs the extra watch; `make test` installs it and runs this")
@@ -31,11 +32,8 @@ HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 class Running:
     def __init__(self, process: subprocess.Popen[bytes], errors: Path) -> None:
         self.process, self.errors = process, errors
-        deadline_s = time.monotonic() + 60
-        while not (found := re.search(r"http://[\w.]+:(\d+)/\S*(?=;)", errors.read_text())):
-            assert time.monotonic() < deadline_s, errors.read_text()
-            assert process.poll() is None, errors.read_text()
-            time.sleep(0.05)
+        found = wait_until(lambda: re.search(r"http://[\w.]+:(\d+)/\S*(?=;)", errors.read_text()), running=process)
+        assert found is not None
         self.port, self.url = int(found[1]), found[0]
 
     def get(self, host: str = "127.0.0.1", timeout_s: float = 2, path: str = "", **headers: str) -> int:

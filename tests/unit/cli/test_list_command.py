@@ -17,6 +17,7 @@ from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap.cli import catalogue
 from fairlap.cli.commands.list import command
+from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_names
 from fairlap.models.registry import workload_names
@@ -161,3 +162,12 @@ def test_a_pattern_without_operations_is_refused() -> None:
     with pytest.raises(InvalidRequest) as raised:
         listed("operations", "convolve-*")
     assert raised.value.code == "E_OPERATION"
+
+
+def test_that_a_model_has_no_reference_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "no float64 reference: compared with OpenVINO in float32"
+    without = catalogue.ListedRoutes("m.xml", (), (), why, (), (Notice("W_NO_REFERENCE", why),))
+    monkeypatch.setattr(catalogue, "routes", lambda *_: without)
+    shown = listed("routes", "m.xml")
+    assert shown.count("no float64 reference") == 1
+    assert "[W_NO_REFERENCE]" in shown

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from command_line import invoke
 from fairlap.errors import InvalidRequest
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
+from fairlap.request.toml_file import read_toml
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import keep_whole
@@ -45,6 +49,22 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("gate", "last", "--baseline", "torch", "--candidate", "jax:fst"), "jax:fast"),
         (("rerun", "last", "--baseline", "trch"), "torch"),
         (("time", "math:snh"), "sinh"),
+        (("compare", "mlp", "--on", "torch", "--mode", "Inferr"), "infer"),
+        (("compare", "mlp", "--on", "TORCH"), "torch"),
+        (("compare", "mlp", "--on", "torch,onnxruntime:spining=on"), "spinning"),
+        (("compare", "mlp", "--on", "torch,onnxruntime:spinning=oof"), "off"),
+        (("compare", "mlp", "--on", "torch:COMPILE"), "compile"),
+        (("compare", "mlp", "--on", "torch", "--precision", "FP32"), "fp32"),
+        (("compare", "mlp", "--on", "torch", "--fresh", "evry"), "every"),
+        (("compare", "mlp", "--on", "torch", "--conditions", "As-Found"), "as-found"),
+        (("compare", "mlp", "--on", "torch", "--to-score", "90%", "--optimizer", "adam:lr=0.1"), "adamw"),
+        (("compare", "r.onnx", "--on", "torch", "--inputs", "x.npy", "--labels", "y.npy", "--metric", "chrF"), "chrf"),
+        (
+            ("compare", "r.onnx", "--on", "torch", "--inputs", "x.npy", "--labels", "y.npy", "--metric", "ngcd@5"),
+            "ndcg@5",
+        ),
+        (("load", "mlp", "--on", "torch", "--scenario", "Sever"), "server"),
+        (("time", "math:sin", "--cache", "warn"), "warm"),
         (("time", "math:sin", "math:cos", "--baseline", "math:con"), "math:cos"),
     ],
 )
@@ -52,6 +72,16 @@ def test_the_nearest_name_is_suggested(arguments: tuple[str, ...], meant: str) -
     found = invoke(*arguments)
     text = str(found.exception) if isinstance(found.exception, Exception) else found.output
     assert f"did you mean {meant}?" in text
+
+
+def test_a_mistyped_choice_is_answered_in_request_files_and_in_python_too(tmp_path: Path) -> None:
+    (tmp_path / "race.toml").write_text('models = ["mlp"]\ncontestants = ["torch"]\nmode = "Inferr"\n')
+    with pytest.raises(InvalidRequest) as in_file:
+        read_toml(tmp_path / "race.toml", RaceRequest, "the request")
+    with pytest.raises(InvalidRequest) as in_python:
+        plan_of(RaceRequest(models=("mlp",), contestants=Contestants("torch"), mode="Inferr"))  # type: ignore[arg-type]
+    for refused in (in_file, in_python):
+        assert "did you mean infer?" in str(refused.value)
 
 
 @pytest.mark.usefixtures("run")

@@ -80,6 +80,12 @@ def test_bounds_and_scenarios_of_mlperf_are_those_in_loadgen_s_own_settings() ->
         assert 1000 * float(tokens.first_token) == float(settings[f"{model}.Server.ttft_latency"])
     assert settings["*.Server.target_latency_percentile"] == "99"
     assert settings["*.MultiStream.samples_per_query"] == "8"
+    assert settings["3d-unet.*.sample_concatenate_permutation"] == "1"
+    assert "3d-unet.Server.target_latency" not in settings
+    assert {name for name in races if name.startswith("segmentation/")} == {
+        "segmentation/single-stream",
+        "segmentation/offline",
+    }
     for name, race in races.items():
         scenario = None if race.load is None else race.load.scenario
         assert scenario in (name.rpartition("/")[2], None)

@@ -61,6 +61,15 @@ def test_one_thread_and_all_cores_are_the_default(monkeypatch: pytest.MonkeyPatc
     assert asked == [1, 3]
 
 
+def test_one_unit_is_used_for_all_numbers_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_all = msgspec.structs.replace(_KEPT, threads=96, operations_per_s={"fp32": Roof(19e12, 18e12, 20e12)})
+    monkeypatch.setattr(roofs, "usable_cores", lambda: list(range(96)))
+    monkeypatch.setattr(roofs, "roofs_of", lambda threads, again: _KEPT if threads == 1 else on_all)
+    shown = output("roofs")
+    assert shown.count("0.20 Top/s") == shown.count("19.00 Top/s") == 1
+    assert "Gop/s" not in shown
+
+
 _ON_A_GPU = msgspec.structs.replace(
     _KEPT, threads=None, device="cuda:0", device_name="NVIDIA H100", bytes_per_s={"memory": Roof(3e12, 3e12, 3e12)}
 )

@@ -141,6 +141,11 @@ def test_the_result_of_another_suite_is_not_resumed(folder: Path, monkeypatch: p
     assert refusal(*resume, "--tag", "quick").code == "E_SUITE"
     (folder / "suite.toml").write_text((folder / "suite.toml").read_text() + "# changed\n")
     assert refusal(*resume).code == "E_SUITE"
+    (folder / "nightly.toml").write_text((folder / "suite.toml").read_text())
+    of_another = refusal("suite", "run", "nightly.toml", "--resume", "kept.json")
+    assert of_another.code == "E_SUITE"
+    assert "suite.toml" in str(of_another)
+    assert "nightly.toml" in str(of_another)
     (folder / "other.json").write_text("{}")
     assert refusal("suite", "show", "other.json").code == "E_SUITE"
 

@@ -66,7 +66,7 @@ def test_a_step_sees_no_token_before_it_has_chosen_the_one_before() -> None:
     assert seen == ["1", "2", "3"]
 
 
-def test_the_newest_answers_are_kept_and_those_that_were_paused_leave_nothing() -> None:
+def test_the_newest_answers_are_kept_and_those_not_recorded_leave_nothing() -> None:
     stamps = TokenStamps(1)
     naps_s = iter([0.001, 0.1, 0.01])
 
@@ -76,8 +76,9 @@ def test_the_newest_answers_are_kept_and_those_that_were_paused_leave_nothing() 
 
     answer = stamps.answer(nap, following, None, [], 1)
     answer()
-    with stamps.paused():
-        answer()
+    stamps.record(False)
+    answer()
+    stamps.record(True)
     began_ns = time.perf_counter_ns()
     answer()
     took_ns = time.perf_counter_ns() - began_ns

@@ -73,7 +73,7 @@ Run 'docker run --help' for more information
 
 def test_what_runs_in_a_container_has_no_figures_of_its_client_and_fails_in_one_line(tmp_path: Path) -> None:
     """Programs of docker's name stand in for it: one that runs the command itself, and one without its service."""
-    for name, code in (("works", 'shift 3; "$@"'), ("alone", f"cat >&2 <<'END'\n{NO_SERVICE}END\nexit 125")):
+    for name, code in (("works", 'shift 4; "$@"'), ("alone", f"cat >&2 <<'END'\n{NO_SERVICE}END\nexit 125")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "docker").write_text(f"#!/bin/sh\n{code}\n")
         (tmp_path / name / "docker").chmod(0o755)
@@ -84,6 +84,23 @@ def test_what_runs_in_a_container_has_no_figures_of_its_client_and_fails_in_one_
     assert prepared("echo docker").work_in == "child"
     with pytest.raises(CommandFailed, match="status 125: docker: Cannot connect") as raised:
         prepared(f"{tmp_path}/alone/docker run --rm image true").bind(work().inputs)()
+    assert len(str(raised.value).splitlines()) == 1
+
+
+NO_IMAGE = """\
+Unable to find image 'none:1' locally
+docker: Error response from daemon: Get "https://registry.example/v2/": no such host
+
+Run 'docker run --help' for more information
+"""
+
+
+def test_an_image_that_is_missing_is_named(tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{NO_IMAGE}END\nexit 125")
+    docker.chmod(0o755)
+    with pytest.raises(CommandFailed, match=r"status 125: no image 'none:1' is here, .* no such host") as raised:
+        prepared(f"{docker} run --rm none:1 true").bind(work().inputs)()
     assert len(str(raised.value).splitlines()) == 1
 
 

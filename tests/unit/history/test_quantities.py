@@ -12,8 +12,8 @@ import pytest
 from command_line import invoke, refusal
 from fairlap.models.task_metrics import Score
 from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.quantities.row_quantities import quantity_columns, row_quantity
 from fairlap.results.row import Row
-from fairlap.results.row_quantities import quantity_columns, row_quantity
 from msgspec.structs import replace
 from published_schemas import checked
 from runs_for_rows import MACHINE

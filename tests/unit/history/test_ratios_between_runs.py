@@ -57,7 +57,6 @@ def test_a_machine_that_slows_everything_leaves_the_ratios_as_they_were() -> Non
     [ratio] = found.ratios
     assert (ratio.contestants, ratio.baselines, ratio.outcome) == (("torch", "torch"), ("jax", "jax"), "holds")
     assert found.moved_alike
-    assert "the machine was in another state" in ratios_text([found])
 
 
 def test_ratios_and_intervals_are_those_of_the_rows() -> None:

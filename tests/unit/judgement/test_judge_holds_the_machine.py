@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from fairlap.machine.race_lock.holder import SETTING, Holder, races_running
+from processes_seen import wait_until
 from suites import folders_of_callables, suite_of_calls
 
 _WITHIN_S = 60.0
@@ -30,12 +30,7 @@ def holder_while_it_judges(folder: Path, *options: str) -> Holder:
     command = [sys.executable, "-m", "fairlap", "judge", "--base", "base", "--change", "change", "--threads", "1"]
     process = subprocess.Popen([*command, *options, "-q"], cwd=folder, stdout=subprocess.DEVNULL)
     try:
-        until_s = time.monotonic() + _WITHIN_S
-        while not (found := races_running()):
-            assert process.poll() is None, "it ended without a race"
-            assert time.monotonic() < until_s
-            time.sleep(0.01)
-        return found[0]
+        return wait_until(races_running, _WITHIN_S, running=process)[0]
     finally:
         process.terminate()
         process.wait(_WITHIN_S)

@@ -17,6 +17,7 @@ from fairlap.machine.programs.processes import DEAD, process_ids, process_stat
 from fairlap.models.sources.contract import SourceError
 from machine_marks import needs_proc
 from onnx_files import source_of
+from processes_seen import wait_until_empty
 from workers_of_fake import environment
 
 pytestmark = needs_proc
@@ -47,10 +48,7 @@ def test_a_model_whose_opening_never_ends_ends_with_its_program(tmp_path: Path, 
             assert program.poll() is None
             time.sleep(0.01)
         program.send_signal(by)
-    deadline_s = time.monotonic() + 30
-    while computing := [pid for pid in found if computes(pid)]:
-        assert time.monotonic() < deadline_s, computing
-        time.sleep(0.01)
+    wait_until_empty(lambda: [pid for pid in found if computes(pid)])
 
 
 def computes(pid: int) -> bool:

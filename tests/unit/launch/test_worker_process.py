@@ -22,6 +22,7 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.scenarios.learning.training_messages import Epoch
 from machine_marks import needs_proc
+from processes_seen import wait_until_empty
 from workers_of_fake import Files, belonging_to, environment, left_of, nothing_left_of
 
 pytestmark = [pytest.mark.sanitized, needs_proc]
@@ -188,10 +189,7 @@ def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(
         assert parent.stdout.readline() == "prepared\n"
         assert belonging_to(int(pid), token) != []
         parent.kill()
-    deadline_s = time.monotonic() + 60
-    while left := belonging_to(int(pid), token):
-        assert time.monotonic() < deadline_s, left
-        time.sleep(0.05)
+    wait_until_empty(lambda: belonging_to(int(pid), token), 60)
 
 
 def state_of(worker: WorkerProcess) -> str:

@@ -38,7 +38,7 @@ def machine_of(capability: int) -> Machine:
 @contextmanager
 def empty_cache() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", folder)
+        patch.setenv("FAIRLAP_CACHE", folder)
         yield Path(folder)
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROGRAM = """
-import json, os, resource, shutil, socket, subprocess, sys, threading
+import fcntl, json, os, resource, shutil, signal, socket, struct, subprocess, sys, threading
 from pathlib import Path
 from fairlap.machine.programs.sandbox import confine
 folder = Path(sys.argv[1])
@@ -71,6 +71,11 @@ def attributes():
     value = ctypes.create_string_buffer(b"x")
     given = ctypes.create_string_buffer(struct.pack("=QII", ctypes.addressof(value), 1, 0))
     call(463, -100, str(folder / "own" / "file").encode(), 0, b"user.fairlap", given, ctypes.c_size_t(16))
+
+def timer():
+    import ctypes
+    made = ctypes.c_void_p()
+    call({"x86_64": 222, "aarch64": 107}[os.uname().machine], 1, None, ctypes.byref(made))
 
 def python():
     return subprocess.run([sys.executable, "-c", f"open({str(folder / 'secret')!r})"], stderr=-1).returncode
@@ -124,6 +129,12 @@ tries = dict(
     limits=lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU),
     own_limits=lambda: resource.getrlimit(resource.RLIMIT_CPU),
     environment=lambda: Path(parent).read_bytes(),
+    timer=timer,
+    signalled=lambda: fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid()),
+    which_signal=lambda: fcntl.fcntl(0, fcntl.F_SETSIG, signal.SIGCONT),
+    signalled_by_a_socket=lambda: fcntl.ioctl(socket.socketpair()[0], 0x8901, struct.pack("i", os.getpid())),
+    flags=lambda: fcntl.fcntl(0, fcntl.F_GETFL),
+    own_lock=lambda: fcntl.lockf(open(folder / "own" / "file", "w"), fcntl.LOCK_EX | fcntl.LOCK_NB),
     python=python,
 )
 done = {}
@@ -135,7 +146,8 @@ for name, act in tries.items():
 print(json.dumps(done))
 """
 INSIDE = {"model", "own", "touched", "numpy", "threads", "pair", "itself", "processor", "copied", "own_limits"}
-INSIDE |= {"own_cores", "own_priority", "own_class"}
+INSIDE |= {"own_cores", "own_priority", "own_class", "flags", "own_lock"}
+SIGNALS = {"timer", "signalled", "which_signal", "signalled_by_a_socket"}  # a program may need them
 RIVAL = """
 import sys, time
 from fairlap.machine.programs.sandbox import confine
@@ -190,13 +202,19 @@ def test_permissions_of_files_stay_what_they_are(tmp_path: Path) -> None:
 def test_python_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
     found = outcomes(tmp_path, "python")
     assert found["python"] == "1"
-    assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, "python", "fork", "commands"}
+    assert {name for name, outcome in found.items() if outcome is not None} == {
+        *INSIDE,
+        *SIGNALS,
+        "python",
+        "fork",
+        "commands",
+    }
 
 
 def test_programs_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
     found = outcomes(tmp_path, "programs")
     assert found["python"] == "1"
-    processes = {"python", "fork", "shell", "commands"}
+    processes = {"python", "fork", "shell", "commands", *SIGNALS}
     assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, *processes}
 
 
@@ -207,7 +225,7 @@ def test_with_a_gpu_threads_are_named_and_a_socket_may_listen_but_nothing_is_rea
     listens on, as seen on an H100.
     """
     found = outcomes(tmp_path, "gpu")
-    processes = {"python", "fork", "shell", "commands"}
+    processes = {"python", "fork", "shell", "commands", *SIGNALS}
     reached = {name for name, outcome in found.items() if outcome is not None}
     assert reached == {*INSIDE, *processes, "named", "listening", "unix"}
 
@@ -223,6 +241,23 @@ except RuntimeError:
     raise SystemExit(7)
 """
     assert subprocess.run([sys.executable, "-P", "-c", start], check=False).returncode == 7
+
+
+def test_a_process_that_may_write_nothing_locks_nothing() -> None:
+    start = """
+import fcntl, sys
+from fairlap.machine.programs.sandbox import confine
+file = open(sys.executable, "rb")
+confine([], [])
+refused = []
+for lock in (fcntl.flock, fcntl.lockf):
+    try:
+        lock(file, fcntl.LOCK_SH)
+    except PermissionError:
+        refused.append(lock)
+assert len(refused) == 2
+"""
+    subprocess.run([sys.executable, "-P", "-c", start], check=True)
 
 
 def test_what_the_kernel_lacks_is_left_out(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters import device_neighbours
 from fairlap.meters.device_neighbours import COMPUTING, HOLDING, DeviceNeighbours, own_processes
+from processes_seen import wait_until
 
 OTHER, IDLE = 1077, 1078
 
@@ -67,9 +68,7 @@ def test_what_this_process_started_is_its_own() -> None:
         [sys.executable, "-c", "import subprocess, sys; subprocess.run(['sleep', '60'])"], start_new_session=True
     ) as child:
         try:
-            ends_s = time.monotonic() + 30
-            while len(own_processes() - {os.getpid(), child.pid}) < 1 and time.monotonic() < ends_s:
-                time.sleep(0.05)
+            wait_until(lambda: own_processes() - {os.getpid(), child.pid})
             own = own_processes()
             assert {os.getpid(), child.pid} < own
             assert 1 not in own

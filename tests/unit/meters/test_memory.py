@@ -84,6 +84,17 @@ def test_every_layer_has_either_bytes_or_a_reason(plain: Memory, monkeypatch: py
         assert all(each.absent.values())
 
 
+def test_what_is_read_at_the_end_is_not_changed_by_what_runs_later() -> None:
+    """A client's own memory would otherwise appear as that of the work, which is done elsewhere."""
+    meter = MemoryMeter("cpu")
+    meter.prepared("it runs elsewhere")
+    meter.ran(contestant())
+    read = meter.result()
+    meter.ran(contestant())
+    assert not {"anonymous", "address_space_peak", "peak"} & {*read.bytes}
+    assert read.absent["anonymous"] == "it runs elsewhere"
+
+
 def test_the_page_about_memory_lists_every_layer_and_no_other() -> None:
     page = (Path(__file__).parents[3] / "docs/how-to/measure-memory.md").read_text()
     table = page.partition("| layer in `memory_bytes` |")[2].partition("\n\n")[0]

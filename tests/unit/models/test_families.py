@@ -18,12 +18,17 @@ from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from installed_package import install_package
 
-FORMER = {"vit_tiny": "vit:tiny", "llama_260k": "llama:260k", "resnet50": "resnet:50"}
+FORMER = {
+    "t5_generate": "t5_generate:tiny",
+    "vit_tiny": "vit:tiny",
+    "llama_260k": "llama:260k",
+    "resnet50": "resnet:50",
+}
 
 
 def test_each_size_is_listed_and_the_family_itself_is_not() -> None:
     names = workload_names()
-    for family in ("vit", "llama", "resnet", "yolov8", "t5", "conformer"):
+    for family in ("vit", "llama", "resnet", "yolov8", "t5", "t5_generate", "conformer", "unet3d"):
         assert {f"{family}:{size}" for size in sizes_of_family(family)} == {
             name for name in names if name.partition(":")[0] == family
         }
@@ -56,7 +61,7 @@ def test_a_size_that_there_is_not_is_no_module_unless_one_of_that_name_is_at_han
 
 def test_larger_sizes_have_more_parameters_and_more_work() -> None:
     # T5 1.1 has more tables than T5 of its size, and the same work.
-    for family in ("vit", "llama", "yolov8", "resnet", "t5", "conformer"):
+    for family in ("vit", "llama", "yolov8", "resnet", "t5", "t5_generate", "conformer", "unet3d"):
         specs = [find(f"{family}:{size}").spec for size in sizes_of_family(family)]
         for smaller, larger in itertools.pairwise(specs):
             assert smaller.parameters < larger.parameters

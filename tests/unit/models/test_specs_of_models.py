@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fairlap.bench_models.environments.environment import ACTIONS
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.draw import draw_inputs
@@ -16,13 +17,16 @@ from fairlap.models.workload import Workload
 from workloads_of_models import our_models, quick_models, workload_of
 
 _MOST_MOVED = 50  # weights; of more, every few
+# Those that generate, and one of which the reference's gradients would take tens of gibibytes.
 INFERS_ONLY = {
     "gpt2_decode",
     "gpt2_generate",
     "characters_generate",
     "ddim",
-    "t5_generate",
-}  # nobody trains through a generation
+    "t5_generate:tiny",
+    "t5_generate:small",
+    "unet3d:base",
+}
 
 
 @pytest.mark.parametrize("model", our_models())
@@ -41,11 +45,13 @@ def test_a_spec_is_called_what_its_folder_is_called_and_says_where_its_size_was_
 
 @pytest.mark.parametrize("model", our_models())
 def test_names_are_unique_and_every_tensor_has_the_batch_in_front(model: str) -> None:
+    """Actions have it after the steps of an environment, which are taken one after the other."""
     spec = find(model).spec
     names = [weight.name for weight in spec.weights]
     names += [tensor.name for tensor in (*spec.inputs, *spec.outputs)]
     assert len(names) == len(set(names))
-    assert all(tensor.shape[0] == BATCH for tensor in (*spec.inputs, *spec.outputs))
+    for tensor in (*spec.inputs, *spec.outputs):
+        assert tensor.shape.index(BATCH) == (tensor.name == ACTIONS)
 
 
 @pytest.mark.parametrize("model", our_models())
@@ -63,11 +69,12 @@ def test_a_model_has_gradients_exactly_when_it_has_trained_weights_and_does_not_
 
 @pytest.mark.parametrize("model", quick_models())
 def test_a_weight_out_of_place_is_visible_in_the_answer(model: str) -> None:
+    """The bias of keys adds the same to all scores of a query, which their softmax does not show."""
     work = workload_of(model)
     right = reference_answers(work)
     tolerance = work.spec.tolerances["fp32"]
     few = 1 + len(work.spec.weights) // _MOST_MOVED
-    for weight in work.spec.weights[::few]:
+    for weight in (each for each in work.spec.weights[::few] if not each.name.endswith(".key.bias")):
         array = work.weights[weight.name]
         moved = np.roll(array, 1) if array.size > 1 else -array
         wrong = reference_answers(_with(work, weights={**work.weights, weight.name: moved}))

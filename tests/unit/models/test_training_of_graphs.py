@@ -15,7 +15,7 @@ from fairlap.request.work import Work
 from workloads_of_models import workload_of
 
 _STEP = 1e-7
-SMALL = ("conformer:tiny", "ds_cnn", "gnn", "lstm_forecaster")
+SMALL = ("conformer:tiny", "ds_cnn", "gnn", "lstm_forecaster", "unet3d:tiny")
 LARGE = ("clip", "dlrm", "llama:260k", "mobilenet_v1_025", "resnet8", "ssdlite", "t5:tiny", "tcn", "unet", "yolov8:n")
 
 
@@ -53,6 +53,7 @@ def test_every_model_that_is_one_graph_trains_unless_it_only_infers() -> None:
         "t5:tiny",
         "tcn",
         "unet",
+        "unet3d:small",
         "vit:tiny",
         "yolov8:s",
     }

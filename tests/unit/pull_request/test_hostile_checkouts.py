@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fairlap.pull_request.checkouts import NotPrepared, base_checkout, prepare
 from machine_marks import needs_proc
+from processes_seen import wait_until
 
 pytestmark = needs_proc
 
@@ -97,10 +98,7 @@ def test_the_preparation_ends_with_the_command_however_that_ends(tmp_path: Path,
         f"prepare(Path({str(tmp_path)!r}), 'setsid sleep 98762 & sleep 98762', is_base=False)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL, env=dict(os.environ)) as command:
-        ends_s = time.monotonic() + 30
-        while len(sleepers("98762")) < 2 and time.monotonic() < ends_s:
-            time.sleep(0.05)
-        assert len(sleepers("98762")) == 2
+        wait_until(lambda: len(sleepers("98762")) == 2)
         command.send_signal(by)
         command.wait(20)
     assert gone("98762")

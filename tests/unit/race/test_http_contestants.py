@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
-from example_installed import install_example
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.runners import requirements_of
 from fairlap.race.equal_work.material_sources import materials_for
@@ -22,15 +20,9 @@ from machine_marks import needs_proc
 from model_servers import ModelServer, serving
 from small_races import run_race, small_plan
 
-pytestmark = [pytest.mark.sanitized, needs_proc]
+pytestmark = [pytest.mark.sanitized, needs_proc, pytest.mark.usefixtures("example")]
 WORK = Work("mlp", 2)
 LIMITS = Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60)
-
-
-@pytest.fixture(autouse=True)
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
 def server(**more: Any) -> ModelServer:

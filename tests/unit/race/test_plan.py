@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.launch.runners import Runner
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import draw_plan, with_blocks
 from fairlap.race.planning.plan_file import load_plan, save_plan
@@ -137,8 +138,9 @@ def test_controlled_processes_have_the_memory_settings_and_as_found_ones_do_not(
 ) -> None:
     for name in CONTROLLED_MEMORY:
         monkeypatch.delenv(name, raising=False)
+    runner = Runner(next(iter(Contestants("numpy"))), environment={"OMP_NUM_THREADS": "2"})
     for block in drawn(conditions="both").blocks:
-        variables = environment_of(block, {"OMP_NUM_THREADS": "2"})
+        variables = environment_of(block, runner)
         assert all((name in variables) == (block.conditions == "controlled") for name in CONTROLLED_MEMORY)
         assert variables["PYTHONHASHSEED"] == str(block.hash_seed)
         assert len(variables["FAIRLAP_PADDING"]) == block.padding_bytes

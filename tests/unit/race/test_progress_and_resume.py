@@ -15,12 +15,13 @@ import pytest
 from command_line import error_code, here
 from fairlap.errors import NotAvailable
 from fairlap.race.planning.plan import Plan
-from fairlap.race.progress import EpochsLeft, Lines, Live, Messages, Silence, TimeLeft, progress_for
+from fairlap.race.progress import Lines, Live, Messages, Silence, TimeLeft, progress_for
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import roofs_for
 from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
 from fairlap.request.work import Work
+from fairlap.scenarios.learning.race.epochs_left import EpochsLeft
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.store.runs.run_file import load_run, save_run
@@ -90,18 +91,23 @@ def test_the_time_left_in_training_is_that_of_all_epochs_that_may_come() -> None
 def test_in_a_terminal_each_epoch_has_its_score_and_the_time_left_within_the_budget(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shown = Live(replace(plan(), most_epochs=10, to_score=0.95), budget_s=7.0)
-    shown.trained(trained("a", (0.5, 0.75)))
+    raced = replace(plan(), most_epochs=10, to_score=0.95)
+    shown, left = Live(raced, budget_s=7.0), EpochsLeft(raced)
+
+    def goes_on(process: ProcessResult) -> None:
+        shown.goes_on(process, left.text(process), left.seconds(process, now_s=0.0))
+
+    goes_on(trained("a", (0.5, 0.75)))
     now = str(shown._bar.tasks[0].fields["now"])
     for expected in ("a", "epoch 2 of at most 10", "score 75 % of 95 %"):
         assert f"· {expected} ·" in now
     assert re.search(r"at most [67] s", now)  # of 38
-    shown.trained(trained("a", (0.5, 0.75, None)))
+    goes_on(trained("a", (0.5, 0.75, None)))
     now = str(shown._bar.tasks[0].fields["now"])
     assert "epoch 3 of at most 10" in now
     assert "score 75 % of 95 %" in now  # the last known one
     quiet = Lines(plan())
-    quiet.trained(trained("a", (0.5,)))
+    quiet.goes_on(trained("a", (0.5,)), "epoch 1", 1.0)
     assert capsys.readouterr().err == ""
 
 

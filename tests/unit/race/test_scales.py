@@ -135,7 +135,7 @@ TRAINING = {**RANKS, "mode": "train"}
         {**RANKS, "mode": ("train", "grad")},
         {**RANKS, "on": "torch:best"},
         {"threads": (1, 2), "on": "torch:best"},
-        {"threads": (1, 2), "on": "torch:threads=1"},
+        {"threads": (1, 2), "on": "mxnet:threads=1"},
         {"scaling": "weak"},
         {"threads": (1, 2), "scaling": "weak"},
         {**RANKS, "hosts": ("a", "a")},

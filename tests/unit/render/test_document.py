@@ -122,7 +122,7 @@ def test_a_page_has_every_text_and_pictures_for_both_themes() -> None:
     pictures = re.findall(r"svg\+xml;base64,([A-Za-z0-9+/=]+)", written("html"))
     assert [base64.b64decode(each).decode() for each in pictures] == [drawing(DARK), drawing(LIGHT)]
     page = Page()
-    expected = {"Runs", "2 ranks of 1 thread.", "mlp · infer", "2.1 ms [2.0, 2.2]", "–", "a, b", "it takes two"}
+    expected = {"Runs", "2 ranks of 1 thread.", "mlp · infer", "2.1 ms [2.0,\u00a02.2]", "–", "a, b", "it takes two"}
     assert expected <= {*page.texts}
     assert "Nothing" not in page.texts
     assert "script" not in page.elements

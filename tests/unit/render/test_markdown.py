@@ -49,7 +49,8 @@ def test_the_deltas_stand_before_the_table() -> None:
 
 def test_rows_that_learnt_other_data_are_in_other_tables() -> None:
     rows = results_of(a_run(), "r").rows
-    others = [msgspec.structs.replace(row, train_on="5 % of pets.csv (0123abcd)") for row in rows]
+    data = "5 % of pets.csv (0123abcd)"
+    others = [msgspec.structs.replace(row, train_on=data, work_id="of these data") for row in rows]
     titles = [line for line in text_of([*rows, *others]).splitlines() if line.startswith("**`mlp`")]
     assert len(titles) == 2
     assert "on `5 % of pets.csv (0123abcd)`" in titles[1]

@@ -121,6 +121,15 @@ def test_a_selection_that_leaves_nothing_is_refused(file: Path) -> None:
     assert refused.value.code == "E_SUITE"
 
 
+def test_a_named_race_without_the_tag_is_refused_for_the_tag(file: Path) -> None:
+    for only, lacks in (("sort", "quick"), ("convnet", "quick"), ("parse", "models")):
+        with pytest.raises(InvalidRequest) as refused:
+            read_suite(file).selected(Selection(tags=(lacks,), only=(only,)), None)
+        assert only in str(refused.value)
+        assert lacks in str(refused.value)
+        assert "--only" not in str(refused.value)
+
+
 def test_the_published_schema_is_that_of_the_code() -> None:
     assert (TOP / FILE).read_text() == schema_text(SuiteFile)
     names = {each.name for each in msgspec.structs.fields(RaceOfSuite)}

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
+from fairlap.render.charts.parts.frontier import Point, with_frontier
 from fairlap.request.names import Contestants
 from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.evidence import Difference, evidence_of
@@ -16,7 +17,6 @@ from fairlap.results.decision.question import decide, question_of
 from fairlap.results.decision.recommendation import recommend
 from fairlap.results.decision.requirements import Status
 from fairlap.results.decision.uses import LATENCY, USES, Weight, use_named
-from fairlap.results.frontier import Point, with_frontier
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve

@@ -17,7 +17,7 @@ from fairlap.meters.allocations import LIBRARY
 from fairlap.race.planning.plan_required import with_required
 from fairlap.race.processes.counted_allocations import counting_environment, require_countable
 from fairlap.results.columns.memory import allocations_of as allocation_columns
-from fairlap.results.other_quantities import compare_other_quantities
+from fairlap.results.quantities.other_quantities import compare_other_quantities
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.calls.calls_scenario import judged_calls
 from fairlap.scenarios.untimed.allocations import allocations_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
@@ -121,6 +122,7 @@ def own_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "def bowl(x, np):\n    return np.sum(x**4) + x[0] * x[1]\n"
         "def pair(x, np):\n    return np.stack([x[0] * x[1], np.tanh(x[2])])\n"
         "def sizes(x, np):\n    return np.sum(np.abs(x))\n"
+        "def logarithm(x, np):\n    return np.sum(np.log(x))\n"
         "def raises(x, np):\n    return np.no_such(x)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -131,6 +133,16 @@ def source(folder: Path, function: str, mode: str, numbers: int = 3) -> Source:
     name = f"own_derivatives:{function}"
     shapes = (("point", (numbers,)),) if numbers else ()
     return Source(name, f"derivative:{mode}:{name}", str(folder), shapes=shapes)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_function_that_is_not_a_number_at_a_drawn_point_is_told_of_the_range(own_functions: Path) -> None:
+    asked = source(own_functions, "logarithm", "jvp")
+    with pytest.raises(SourceError, match="--range point") as refused:
+        PythonDerivative.open(asked, own_functions)
+    assert refused.value.code == "E_SOURCE_INPUTS"
+    opened = PythonDerivative.open(msgspec.structs.replace(asked, ranges=(("point", 0.5, 2.0),)), own_functions)
+    assert opened.modes == ("jvp",)
 
 
 def test_a_function_of_a_user_is_opened_as_its_derivative(own_functions: Path) -> None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -22,6 +21,7 @@ from fairlap.sweep.block_process import BlockLost, report_of
 from fairlap.sweep.machine_here import Machine, machine_here
 from fairlap.sweep.requests import plans_of
 from machine_marks import needs_proc
+from processes_seen import content, wait_until
 
 pytestmark = [pytest.mark.sanitized, needs_proc]
 
@@ -140,25 +140,5 @@ def marked(mark: str) -> list[int]:
 
 
 def the_block_process(mark: str) -> int:
-    found: list[int] = []
-
-    def look() -> bool:
-        found[:] = [pid for pid in marked(mark) if b"fairlap.sweep.block_process" in content(pid, "cmdline")]
-        return bool(found)
-
-    wait_until(look)
-    return found[0]
-
-
-def content(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""
-
-
-def wait_until(done: object, within_s: float = 60.0) -> None:
-    deadline_s = time.monotonic() + within_s
-    while not done():  # type: ignore[operator]
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
+    program = b"fairlap.sweep.block_process"
+    return wait_until(lambda: [pid for pid in marked(mark) if program in content(pid, "cmdline")])[0]

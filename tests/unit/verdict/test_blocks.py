@@ -67,18 +67,6 @@ def test_an_error_names_the_workload() -> None:
         block_table({"a": [1.0]}, workload="resnet")
 
 
-def test_dropping_blocks_drops_them_for_everyone() -> None:
-    table = block_table({"a": [1.0, 2.0, 4.0], "b": [8.0, 8.0, 1.0]}, workload="w", evidence="within one process")
-    kept = table.keeping(np.array([True, False, True]))
-    np.testing.assert_allclose(np.exp(kept.log_figures), [[1, 8], [4, 1]])
-    assert (kept.contestants, kept.workload, kept.metric) == (table.contestants, "w", table.metric)
-    assert kept.evidence == "within one process"
-    with pytest.raises(OneBlock, match="w: 1 of 3 blocks are left"):
-        table.keeping(np.array([True, False, False]))
-    with pytest.raises(OneBlock, match="table: 0 of 2 blocks are left"):
-        block_table({"a": [1, 2], "b": [1, 2]}).keeping(np.array([False, False]))
-
-
 def test_logarithms_are_natural() -> None:
     np.testing.assert_allclose(log_of_positive([1.0, np.e, 1e-300], "x"), [0.0, 1.0, -690.7755278982137])
 

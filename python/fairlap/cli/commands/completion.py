@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.values import Choice
 
 
 @click.command(
@@ -15,7 +16,7 @@ fairlap completion bash
     Print the script for bash.
 """,
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the script that teaches a shell to complete fairlap's commands and options.
 

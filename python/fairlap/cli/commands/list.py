@@ -130,7 +130,8 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
     _print_table(rows)
     inputs = ", ".join(map(_input, found.inputs))
     print_line(f"inputs: {inputs}")
-    print_line(found.reference if found.reference.startswith("no ") else f"float64 reference: {found.reference}")
+    if all(notice.code != "W_NO_REFERENCE" for notice in found.notices):  # which has the same text, and why
+        print_line(f"float64 reference: {found.reference}")
     for notice in found.notices:
         print_line(f"! {notice.text} [{notice.code}]")
 

@@ -19,6 +19,7 @@ from fairlap.cli.options.values import (
     MODEL_OR_FILE,
     SHARE,
     WHOLE_NUMBERS,
+    Choice,
     one_or_more,
 )
 from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
@@ -88,7 +89,7 @@ fairlap load p.jsonl --on serve:transformers:model=./m,transformers:model=./m --
 @TRIAL
 @click.option(
     "--scenario",
-    type=click.Choice(get_args(Scenario)),
+    type=Choice(get_args(Scenario)),
     metavar="NAME",
     help="Run MLPerf's LoadGen: single-stream, multi-stream, offline, server.",
 )
@@ -121,7 +122,7 @@ fairlap load p.jsonl --on serve:transformers:model=./m,transformers:model=./m --
 @MAX_SLOWDOWN
 @click.option(
     "--conditions",
-    type=click.Choice(["controlled", "as-found", "both"]),
+    type=Choice(["controlled", "as-found", "both"]),
     metavar="KIND",
     help="controlled (the default: own cores, fixed memory), as-found, both.",
 )

@@ -16,7 +16,7 @@ from fairlap import quantity_text, verdict
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, WAIT, writable
 from fairlap.cli.options.stream_options import FIRST_TOKEN, TRIAL, stream_options
-from fairlap.cli.options.values import CONTESTANT, DEVICE, DURATION, MODEL_OR_FILE, SHARE
+from fairlap.cli.options.values import CONTESTANT, DEVICE, DURATION, MODEL_OR_FILE, SHARE, Choice
 from fairlap.cli.output import print_note, print_result
 from fairlap.cli.races.stream_race import streamed_in_self_test
 from fairlap.errors import InvalidRequest
@@ -222,7 +222,7 @@ fairlap self-test prompts.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 1
 @click.option("--threads", type=int, help="Threads of the contestant.  [default: all cores]")
 @click.option(
     "--conditions",
-    type=click.Choice(["controlled", "as-found"]),
+    type=Choice(["controlled", "as-found"]),
     metavar="KIND",
     default="controlled",
     show_default=True,

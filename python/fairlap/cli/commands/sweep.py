@@ -12,7 +12,7 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, WAIT, writable
-from fairlap.cli.options.values import FILE
+from fairlap.cli.options.values import FILE, Choice
 from fairlap.cli.output import print_error, print_json, print_line, print_note, print_result, progress_notes
 from fairlap.cli.races.plan_trust import require_allowed
 from fairlap.cli.races.planned_race import print_plan, warn_of_too_few_blocks
@@ -51,7 +51,7 @@ fairlap sweep mlp.toml --cluster auto
 )
 @click.option(
     "--machines",
-    type=click.Choice(["alike", "every"]),
+    type=Choice(["alike", "every"]),
     metavar="WHICH",
     help="alike ones share the blocks, or every one runs all.  [default: alike]",
 )

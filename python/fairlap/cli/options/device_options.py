@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.options.option_groups import grouped
-from fairlap.cli.options.values import DEVICE
+from fairlap.cli.options.values import DEVICE, Choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import device_number
 from fairlap.frameworks.programs.python_callable import imported_callable
@@ -33,15 +33,15 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     ),
     click.option(
         "--method",
-        type=click.Choice(METHODS),
+        type=Choice(METHODS),
         metavar="QUANTITY",
         help="device_span, context_span, kernel_sum, wall or host_issue.",
     ),
-    click.option("--cache", type=click.Choice(("warm", "cold")), help="The device's L2 cache before each sample."),
+    click.option("--cache", type=Choice(("warm", "cold")), help="The device's L2 cache before each sample."),
     click.option("--graph", is_flag=True, default=None, help="Capture the call as a CUDA graph and time its replays."),
     click.option(
         "--regime",
-        type=click.Choice(("burst", "sustained")),
+        type=Choice(("burst", "sustained")),
         help="Rest before each turn, or load the GPU until its clock is steady.",
     ),
     click.option("--grid", metavar="N[xN[xN]]", help="A kernel file: blocks of the grid.  [default: 1]"),

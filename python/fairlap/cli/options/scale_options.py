@@ -7,7 +7,7 @@ from typing import get_args
 import click
 
 from fairlap.cli.options.option_groups import grouped
-from fairlap.cli.options.values import NAMES, WHOLE_NUMBERS
+from fairlap.cli.options.values import NAMES, WHOLE_NUMBERS, Choice
 from fairlap.request.fields.scale import Scaling
 
 _OPTIONS = (
@@ -18,7 +18,7 @@ _OPTIONS = (
     ),
     click.option(
         "--scaling",
-        type=click.Choice(get_args(Scaling)),
+        type=Choice(get_args(Scaling)),
         metavar="HOW",
         help="Ranks share a batch (strong, the default) or have their own (weak).",
     ),

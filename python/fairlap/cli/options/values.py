@@ -14,6 +14,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.commands import command_in
 from fairlap.request.names import Contestants, Device, contestant_named
 from fairlap.request.units import LargestSlowdown, Seconds, Share
+from fairlap.suggestions import not_one_of
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -44,6 +45,15 @@ class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             raise click.BadParameter(str(error), ctx, param) from error
 
 
+class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]
+    """One of these, and the nearest one is named where another is given."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in self.choices:
+            raise click.BadParameter(not_one_of(str(value), self.choices), ctx, param)
+        return super().convert(value, param, ctx)
+
+
 class RunOrFile(Parsed):
     """A run by its id, or a run file; a bundle is checked here, and is then read as the run file that is in it."""
 
@@ -56,7 +66,7 @@ class RunOrFile(Parsed):
 def hand_over_bundle(path: Path) -> None:
     """Check the bundle, if it is one, and have it read as a run file from here on."""
     if path.is_file() and _begins_as_archive(path):
-        from fairlap.render.bundle.run_part import checked_run_of
+        from fairlap.render.bundle.verify import checked_run_of
         from fairlap.store.runs.run_file import hand_over
 
         hand_over(path, checked_run_of(path))
@@ -77,7 +87,7 @@ def one_or_more(*offered: str) -> Parsed:
         names = _parts(text)
         wrong = [name for name in names if name not in offered]
         if wrong or not names:
-            raise ValueError(f"{(wrong or [text])[0]!r} is not one of {', '.join(offered)}")
+            raise ValueError(not_one_of((wrong or [text])[0], offered))
         return names
 
     return Parsed(parse, ",".join(offered), lambda typed: completions.one_of_several(offered, typed))

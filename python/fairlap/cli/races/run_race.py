@@ -52,6 +52,7 @@ from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.contract import require_settings
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
+from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.runs.run_file import run_document, save_run
 from fairlap.store.runs.run_sources import require_contestant
@@ -178,6 +179,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     record = recorder.record if recorder else _discard
     checkpoints = Checkpoints(recorder.checkpoints if recorder else None, progress.say)
     before = resumed.run.processes if resumed else ()
+    weights = KeptWeights(plan, output.options.keep_weights, progress.say, before)
     findings = Findings(traces=output.options.trace)
     if recorder:
         findings.keep_profile, findings.keep_compilation = recorder.record_profile, recorder.record_compilation
@@ -187,8 +189,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     if (own_race := own_race_of(plan)) is not None:
         race = own_race(plan, progress, ending, record, before)
     else:
-        weights = output.options.keep_weights
-        race = Race(plan, progress, ending, record, before, checkpoints, weights, findings)
+        race = Race(plan, progress, ending, record, before, {Checkpoints: checkpoints, KeptWeights: weights}, findings)
     run.processes, run.profiles, run.compilations = race.processes, findings.profiles, findings.compilations
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
@@ -229,7 +230,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     not_stored = recorder.loss if recorder else None
     if recorder and run_id:
         run_id, not_stored = recorder.send(run_id)
-    failures = [*race.failures, *write_all(output.files, results)]
+    failures = [*weights.failures, *write_all(output.files, results)]
     is_nowhere = not run_id and (not_stored is not None or bool(failures))
     elsewhere = _kept_elsewhere(run, output, failures) if is_nowhere else None
     try:

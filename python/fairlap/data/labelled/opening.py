@@ -18,7 +18,7 @@ from fairlap.data.labelled.speech import speech_items
 from fairlap.errors import InvalidRequest
 from fairlap.models.published_data.finding import reader_of
 from fairlap.models.published_data.hugging_face_folders import holds_hugging_face
-from fairlap.models.published_data.speech.speech_folders import holds_speech
+from fairlap.models.published_data.speech.speech_folders import holds_speech, refuse_beside_speech
 from fairlap.request.fields.data.training_data import TrainingData
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {
@@ -60,6 +60,7 @@ def items_in(data: TrainingData) -> Items:
         if (published := reader_of(path)) is not None:
             return published_items(path, published)
         if path.is_dir():
+            refuse_beside_speech(path)
             return image_items(path, "")
         if not path.is_file():
             raise InvalidRequest(

@@ -12,12 +12,13 @@ from fairlap.frameworks.adapter_parts.devices.torch_graphs import GRAPH
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.contract import NO_WEIGHTS, Settings, Unsupported, device_number, whole_option
+from fairlap.models.modes import MODES
 from fairlap.models.workload import Workload
 
 
 def require_fitting(work: Workload, wanted: Settings) -> None:
     whole_option(wanted.options, "interop_threads", wanted.threads)
-    if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
+    if wanted.options.get("freezing") == "on" and (not MODES[work.mode].answers_inputs or wanted.device != "cpu"):
         raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
     if wanted.variant == GRAPH and work.spec.continuation:
         raise Unsupported("torch:graph replays CUDA graphs of whole calls, and does not generate token by token")

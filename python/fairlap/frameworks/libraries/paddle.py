@@ -29,6 +29,7 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
 )
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import MODES
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 
@@ -61,7 +62,7 @@ class Paddle(Framework):
         paddle.set_device("cpu")
         paddle.base.core.set_num_threads(wanted.threads)
         self._version = str(paddle.__version__)
-        paddle.set_grad_enabled(work.mode != "infer")  # for the whole process: per call it would be timed
+        paddle.set_grad_enabled(not MODES[work.mode].gives_outputs)  # for the whole process: per call it would be timed
         implementation = work.implementation("paddle")
         with phase("build"):
             model = implementation.build(work.weights)

@@ -47,7 +47,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
-from fairlap.models.modes import modes_in
+from fairlap.models.modes import MODES, modes_in
 from fairlap.models.workload import Workload
 
 _ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
@@ -198,7 +198,7 @@ _STEPS = {"grad": _differentiated, "train": _trained}
 
 def _strategy(work: Workload, wanted: Settings, phase: Phase) -> Any:
     """None where ranks have nothing to exchange."""
-    if wanted.rank is None or work.mode != "train":
+    if wanted.rank is None or not MODES[work.mode].trains:
         return None
     with phase("join"):
         return strategy_of(wanted.rank, wanted.device)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
+import shlex
 import shutil
 import signal
 import subprocess
@@ -37,6 +39,8 @@ from fairlap.frameworks.programs.halved_run import Used, run_halved, times_itsel
 from fairlap.frameworks.programs.own_report import OwnReport
 from fairlap.frameworks.programs.self_timed import MOST_BYTES, NOTICE_OF_A_RUN, FirstOutput, notices_about
 from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.machine.programs.containers import client_in, labelled, remove_containers, runs_in_container
+from fairlap.machine.programs.guardian import CLIENT, TOKEN
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
@@ -53,8 +57,7 @@ _LAUNCHER = re.compile(
     r"taskset|numactl|chrt|timeout|time|stdbuf|setarch|xargs|uv|uvx|poetry|pipx|conda|docker|podman)[\d.]*t?"
 )
 """Programs that run another one, or a script, by the names of their files."""
-_OF_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
-"""Programs that have a service start the work: what they use themselves says nothing of it."""
+_NO_IMAGE = re.compile(r"Unable to find image ('[^']+') locally")  # the reason follows, which may not name it
 _LAST_BYTES = 4096  # of what a failed command printed
 
 
@@ -136,6 +139,12 @@ class CommandLine(Framework):
         )
 
     @classmethod
+    def environment_for(cls, settings: Settings) -> dict[str, str]:
+        """Name the client of a command that starts containers, by which they are ended with the worker."""
+        client = client_in(words_of(settings.options[RUN])) if RUN in settings.options else ()
+        return {**super().environment_for(settings), **({CLIENT: shlex.join(client)} if client else {})}
+
+    @classmethod
     def installed_bytes(cls, in_force: Mapping[str, str]) -> int:
         """Size of the program's file."""
         try:
@@ -158,7 +167,9 @@ class CommandRun:
     ) -> None:
         self._looks, self._environment = looks_at_first, environment  # None is that of this process
         self.first_output = b""  # its beginning and that of its errors, where they are looked at
-        self._words, self._folder = list(words), folder or None
+        self._token = os.environ.get(TOKEN) or secrets.token_hex(16)
+        self._client, self._folder = client_in(words), folder or None
+        self._words = labelled(words, self._token)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
         self._kept: IO[bytes] | None = _file_in_memory() if keeps_output else None
         self._first: FirstOutput | None = None  # open as long as this object
@@ -202,6 +213,7 @@ class CommandRun:
             if process.returncode is None:
                 process.kill()
                 process.wait()
+                remove_containers(self._client, self._token)
         if status:
             failed = CommandFailed(f"{self._words[0]} {_ended(status)}{self._last_line()}")
             failed.printed = self.errors()[-_LAST_BYTES:].decode("utf-8", "replace")
@@ -234,6 +246,8 @@ class CommandRun:
         lines = self.errors()[-_LAST_BYTES:].decode("utf-8", "replace").split("\n")
         printed = [line for line in reversed(lines) if line.strip()]
         last = next((line for line in printed if "--help" not in line), printed[0] if printed else "")
+        missing = next((found[1] for line in lines if (found := _NO_IMAGE.match(line))), "") if self._client else ""
+        last = f"no image {missing} is here, nor could it be pulled: {last}" if missing else last
         return f": {shortened(last)}" if last else ""
 
 
@@ -300,12 +314,6 @@ def version_of(words: Sequence[str], folder: str) -> str:
     others = (Path(folder, word) for word in words[1:] if not _is_launcher(word))
     script = next((file for file in others if file.is_file()), None)
     return f"{_hash_text(program)}+{_hash_text(script).removeprefix('sha256:')}" if script else ""
-
-
-def runs_in_container(words: Sequence[str]) -> bool:
-    """Whether the command, or the one that sudo runs, is a client of a service of containers."""
-    names = [Path(word).name for word in words if Path(word).name != "sudo"]
-    return bool(names) and names[0] in _OF_CONTAINERS
 
 
 def _is_launcher(word: str) -> bool:

@@ -7,7 +7,7 @@ weights are searched by their values: with axes in any order, bit for bit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -28,6 +28,7 @@ from fairlap.frameworks.adapter_parts.own_threads import thread_count
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
 from fairlap.models.arrays import Arrays
+from fairlap.models.spec import Tensor
 from fairlap.models.workload import Workload
 
 Array = npt.NDArray[Any]
@@ -113,10 +114,8 @@ class LiteRT(Framework):
             from ai_edge_litert.interpreter import Interpreter, OpResolverType
         self._version = str(ai_edge_litert.__version__)
         file, conversion = brought_file(work), "none"
-        inputs, outputs = (
-            {each.name: each.name for each in tensors} if file and work.precision != "int8" else names_in_file(tensors)
-            for tensors in (work.spec.inputs, work.spec.outputs)
-        )
+        names = _own_names if file and work.precision != "int8" else names_in_file
+        inputs, outputs = names(work.spec.inputs), names(work.spec.outputs)
         made: QuantizedFile | None = None
         if work.precision == "int8":
             with phase("convert"):
@@ -148,6 +147,10 @@ class LiteRT(Framework):
             },
             no_memory_because="LiteRT's Python interface has no statistics of its arena",
         )
+
+
+def _own_names(tensors: Sequence[Tensor]) -> dict[str, str]:
+    return {each.name: each.name for each in tensors}
 
 
 def _interpreter(make: Callable[..., Any], file: Path, threads: int, resolver: Any) -> Any:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import operator
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,12 +22,11 @@ from fairlap.frameworks.adapter_parts.devices.onnxruntime_on_device import (
     TENSORRT,
     described_nodes,
     nodes_by_provider,
-    provider_of,
-    providers_for,
     refuse_work_on_cpu,
     run_options,
     why_not_loaded,
 )
+from fairlap.frameworks.adapter_parts.devices.onnxruntime_place import PROVIDERS, Place
 from fairlap.frameworks.adapter_parts.onnx_graph import (
     encoder_of,
     files_of,
@@ -40,7 +38,7 @@ from fairlap.frameworks.adapter_parts.onnx_graph import (
 from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
 from fairlap.frameworks.adapter_parts.onnxruntime_custom_ops import CUSTOM_OPS, custom_ops_in_force, register_custom_ops
 from fairlap.frameworks.adapter_parts.precisions.onnx_in_16_bits import NAMES, in_16_bits
-from fairlap.frameworks.adapter_parts.precisions.onnxruntime_memory import SessionMemory, and_hand_through, call_of
+from fairlap.frameworks.adapter_parts.precisions.onnxruntime_memory import and_hand_through, call_of
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import (
     operations_in,
@@ -58,7 +56,6 @@ from fairlap.frameworks.contract import (
     Phase,
     Settings,
     Unsupported,
-    device_number,
     refuse_what_is_unknown,
     whole_option,
 )
@@ -67,19 +64,12 @@ from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import Profiler
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
-from fairlap.request.work import Precision
 
 _LEVELS = {
     "all": "ORT_ENABLE_ALL",
     "extended": "ORT_ENABLE_EXTENDED",
     "basic": "ORT_ENABLE_BASIC",
     "disabled": "ORT_DISABLE_ALL",
-}
-_PROVIDERS = {  # on the CPU; the first is the default
-    "cpu": "CPUExecutionProvider",
-    "dnnl": "DnnlExecutionProvider",
-    "openvino": "OpenVINOExecutionProvider",
-    "xnnpack": "XnnpackExecutionProvider",
 }
 _SPINNING = {"on": "1", "off": "0"}
 _SPINNING_KEY = "session.intra_op.allow_spinning"
@@ -98,7 +88,7 @@ class OnnxRuntime(Framework):
     generates = True
     variants = ("", "tensorrt", GRAPH)
     options: ClassVar = {
-        "provider": tuple(_PROVIDERS),
+        "provider": tuple(PROVIDERS),
         "optimization": tuple(_LEVELS),
         "spinning": tuple(_SPINNING),
         "interop_threads": (),
@@ -135,7 +125,8 @@ class OnnxRuntime(Framework):
         with phase("import"):
             import onnxruntime
         self._version = str(onnxruntime.__version__)
-        options, place = _session_options(onnxruntime, wanted), _Place.of(onnxruntime, wanted, work.precision)
+        options = _session_options(onnxruntime, wanted)
+        place = Place.of(onnxruntime, wanted, work.precision, self.packages_on["cuda"][0])
         with phase("build"):
             built = graph_of(work, work.weights)
         given = _given(work, built, place, phase, self._version)
@@ -216,7 +207,7 @@ class _Given:
     quantized: QuantizedFile | None = None
 
 
-def _given(work: Workload, graph: bytes | str, place: _Place, phase: Phase, version: str) -> _Given:
+def _given(work: Workload, graph: bytes | str, place: Place, phase: Phase, version: str) -> _Given:
     if work.precision in NAMES:
         with phase("convert"):
             narrow = in_16_bits(graph, work.precision)
@@ -228,7 +219,7 @@ def _given(work: Workload, graph: bytes | str, place: _Place, phase: Phase, vers
     return _Given(graph, weights_in(graph, work.weights))
 
 
-def _session(onnxruntime: Any, graph: bytes | str, options: Any, place: _Place) -> Any:
+def _session(onnxruntime: Any, graph: bytes | str, options: Any, place: Place) -> Any:
     names, settings = zip(*place.providers, strict=True)
     return onnxruntime.InferenceSession(graph, options, providers=list(names), provider_options=list(settings))
 
@@ -250,7 +241,7 @@ def _generating(work: Workload, session: Any, encoder: Any, held: Answers, found
     )
 
 
-def _profiler(session_of: Callable[[str], Any], work: Workload, held: Mapping[str, Any], place: _Place) -> Profiler:
+def _profiler(session_of: Callable[[str], Any], work: Workload, held: Mapping[str, Any], place: Place) -> Profiler:
     def session_profiler() -> RebuiltModel:
         from fairlap.frameworks.adapter_parts.profiles.onnxruntime_profile import SessionProfiler
 
@@ -264,7 +255,7 @@ def _compilation(
     work: Workload,
     graph: bytes | str,
     wanted: Settings,
-    place: _Place,
+    place: Place,
     bind: Callable[[Arrays], Callable[[], Any]],
     any_size: Callable[[Arrays], Callable[[], Any]],
 ) -> Compilation:
@@ -298,44 +289,7 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
     return options
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a session runs, and where its inputs and outputs are bound. ``stream`` is None on the CPU."""
-
-    providers: Sequence[tuple[str, Mapping[str, str]]]  # with their options, the one that is raced first
-    memory: SessionMemory
-    run_options: Any = None
-    stream: Any = None
-    graphs: Iterator[int] | None = None  # numbers for CUDA graphs, one for each binding
-
-    @classmethod
-    def of(cls, onnxruntime: Any, wanted: Settings, precision: Precision) -> _Place:
-        if wanted.device == "cpu":
-            here = onnxruntime.get_available_providers()
-            known = {name: provider for name, provider in _PROVIDERS.items() if provider in here}
-            provider = _one_of(known, "provider", wanted.options.get("provider", next(iter(known))))
-            return cls([(provider, {})], SessionMemory("cpu", 0, precision))
-        provider = provider_of(onnxruntime, wanted, OnnxRuntime.packages_on["cuda"][0])
-        from fairlap.engine.cuda.device_completion import own_stream
-
-        number = device_number(wanted.device)
-        stream = own_stream(number)
-        providers = providers_for(wanted, stream.address, precision)
-        graphs = count(1) if wanted.variant == GRAPH else None
-        return cls(providers, SessionMemory("cuda", number, precision), run_options(onnxruntime), stream, graphs)
-
-    @property
-    def provider(self) -> str:
-        return self.providers[0][0]
-
-
-def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
-    if value not in known:
-        raise Unsupported(f"onnxruntime has no {option} {value!r}; it has {', '.join(known)}")
-    return known[value]
-
-
-def _bind(session: Any, work: Workload, held: Mapping[str, Any], place: _Place, inputs: Arrays) -> Callable[[], Any]:
+def _bind(session: Any, work: Workload, held: Mapping[str, Any], place: Place, inputs: Arrays) -> Callable[[], Any]:
     import onnxruntime
 
     binding, values = place.memory.bound(session, work, inputs, held)
@@ -353,13 +307,13 @@ def _bind(session: Any, work: Workload, held: Mapping[str, Any], place: _Place, 
     return call
 
 
-def _answers(work: Workload, held: Mapping[str, Any], place: _Place, binding: Any) -> Answers:
+def _answers(work: Workload, held: Mapping[str, Any], place: Place, binding: Any) -> Answers:
     if binding is not None:  # of any size
         return answers_in(work, binding)
     return named_outputs(work.spec, [place.memory.read(tensor, held[tensor.name]) for tensor in work.spec.outputs])
 
 
-def _integers_in(onnxruntime: Any, file: Path, options: Any, place: _Place) -> dict[str, str]:
+def _integers_in(onnxruntime: Any, file: Path, options: Any, place: Place) -> dict[str, str]:
     """Count the products in integers, in a graph that a second session writes: a session does not show its own.
 
     TensorRT's engines are no graphs: of them only what was asked for can be counted.

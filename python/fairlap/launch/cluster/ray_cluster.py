@@ -22,7 +22,7 @@ from fairlap.launch.cluster.cluster import Ended, Node
 from fairlap.launch.cluster.local_ray import NotStarted, local_ray
 
 _REACHED_WITHIN_S = 3.0
-_CONNECTED_WITHIN_S = 10.0
+_CONNECTED_WITHIN_S = 30.0  # Ray starts a process for each client
 _STARTED_WITHIN_S = 60.0
 _FETCHED_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.1

@@ -12,11 +12,13 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of
+from fairlap.launch.containers.images import image_named
 from fairlap.launch.packages.interpreters import Interpreter, interpreter_named
 from fairlap.launch.packages.source_trees import commit_of, project_in
 from fairlap.machine.files.folder_hash import folder_hash
 from fairlap.request.fields.package_origin import (
     BUILD,
+    DOCKER,
     E_CONTESTANT,
     FIND_LINKS,
     INDEX,
@@ -32,7 +34,8 @@ from fairlap.request.fields.package_origin import (
     source_in,
     wheel_in,
 )
-from fairlap.request.names import HTTP, ContestantName
+from fairlap.request.fields.started_server import SERVE
+from fairlap.request.names import BENCHMARK, COMMAND, HTTP, ContestantName
 
 _WHEEL = re.compile(
     r"(?P<package>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9.!+_]+)(-\d[^-]*)?"
@@ -60,6 +63,8 @@ def require_installable(name: ContestantName) -> None:
             f"{name.text}: {given[0]}= makes an environment for frameworks, callables and commands, not for this",
             code=E_CONTESTANT,
         )
+    if DOCKER in given:
+        _require_alone(name, given)
     if BUILD in given and (not name.release or (is_pinned(name.release) and source_in(name.release) is None)):
         raise InvalidRequest(
             f"{name.text}: {BUILD}= is for a source that is built here, {WITH}=./FOLDER or {WITH}=git+...@COMMIT",
@@ -71,6 +76,25 @@ def require_installable(name: ContestantName) -> None:
                 f"{name.text}: {option}= needs a release to install: {name.framework}==1.2.3, or {WITH}=numpy==2.1.0",
                 code=E_CONTESTANT,
             )
+
+
+def _require_alone(name: ContestantName, given: Sequence[str]) -> None:
+    """Refuse what would have to be installed in an image, and what starts its containers itself."""
+    others = [f"{each}=" for each in given if each != DOCKER] or [f"{name.framework}{name.version}"] * bool(
+        name.version
+    )
+    if others:
+        raise InvalidRequest(
+            f"{name.text}: {DOCKER}= runs what its image has, and nothing is installed there; leave out {others[0]}, "
+            "or build an image that has it",
+            code=E_CONTESTANT,
+        )
+    if name.framework in (COMMAND, BENCHMARK, SERVE):
+        raise InvalidRequest(
+            f"{name.text}: {DOCKER}= is for frameworks and callables; name a command that starts the container, "
+            "such as --command new='docker run --rm IMAGE ./bench'",
+            code=E_CONTESTANT,
+        )
 
 
 def why_not_for(wheel: str, interpreter: Interpreter) -> str:
@@ -125,6 +149,8 @@ def _pinned_value(option: str, value: str, interpreter: Interpreter) -> str:
         return _pinned_origin(value, interpreter)
     if option == PYTHON and "/" in value:  # a link is kept: it is how an environment is found
         return interpreter.path
+    if option == DOCKER:
+        return image_named(value).pinned
     if option == FIND_LINKS and "://" not in value:
         folder = Path(value).expanduser().absolute()
         if not folder.is_dir():

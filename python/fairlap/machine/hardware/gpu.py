@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,10 @@ _CHOSEN = "FAIRLAP_LIBNVML"  # a library to open in place of the driver's, for t
 SLOWED_BY_HEAT = 0x20 | 0x40  # by the driver, or by the device itself
 SLOWED_BY_POWER = 0x8 | 0x80  # by the device, or by a power brake
 _MISMATCH = 18  # NVML_ERROR_LIB_RM_VERSION_MISMATCH
+_MPS_PIPES = "/tmp/nvidia-mps"  # where the control daemon has its pipes and the file with its id, by default
+_MPS_DAEMON = "nvidia-cuda-mps-control.pid"
+_MPS_PIPES_VARIABLE = "CUDA_MPS_PIPE_DIRECTORY"
+_MPS_SHARE_VARIABLE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,16 @@ def gpu_facts(found: Gpus, root: Root = THIS_MACHINE) -> dict[str, str]:
     for gpu in found.devices:
         facts |= {f"gpu {gpu.index} {what}".rstrip(): value for what, value in _facts(gpu, root).items()}
     return facts
+
+
+def service_facts(root: Root, variables: Mapping[str, str]) -> dict[str, str]:
+    """Whether the service runs by which processes share a GPU (MPS), and the share of it that a program may use."""
+    folder = (variables.get(_MPS_PIPES_VARIABLE) or _MPS_PIPES).lstrip("/")
+    daemon = root.number(f"{folder}/{_MPS_DAEMON}")
+    if daemon is None or not root.exists(f"proc/{daemon}"):
+        return {"gpu mps": "off"}
+    share = variables.get(_MPS_SHARE_VARIABLE, "")
+    return {"gpu mps": f"on, at most {share} % of the threads" if share else "on"}
 
 
 def _facts(gpu: Gpu, root: Root) -> dict[str, str]:

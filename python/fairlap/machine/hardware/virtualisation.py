@@ -75,7 +75,7 @@ def virtualisation_facts(root: Root) -> dict[str, str]:
     kind = virtualisation(root)
     share = steal_share(cpu_ticks(root))
     return {
-        "hypervisor": _hypervisor(root, kind),
+        "hypervisor": _hypervisor(kind),
         "virtualisation": kind,
         "steal so far": "" if share is None else quantity_text.share(share),
     }
@@ -91,11 +91,7 @@ def virtualisation(root: Root) -> str:
     return "none" if known and "asimd" not in known else ""  # Arm's features name no hypervisor
 
 
-def is_virtual(root: Root) -> bool:
-    return virtualisation(root) not in ("", "none")
-
-
-def _hypervisor(root: Root, kind: str) -> str:
+def _hypervisor(kind: str) -> str:
     """Yes or no, as runs have always recorded it."""
     if kind:
         return "no" if kind == "none" else "yes"

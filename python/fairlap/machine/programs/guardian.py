@@ -15,16 +15,25 @@ import resource
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fairlap.machine.programs.process_tree import ProcessTree, become_subreaper
 
+TOKEN = "FAIRLAP_WORKER"
+"""A variable of a worker, which its descendants inherit."""
+
+CLIENT = "FAIRLAP_CONTAINER_CLIENT"
+"""A variable of a worker that starts containers: the words of their client before its own command."""
+
 _PR_SET_PDEATHSIG = 1
+_OF_SIGNALS = 128  # the status that a shell and docker have for the end by a signal
 _END_WITHIN_S = 1.5  # what cannot be killed waits in the kernel, and fairlap waits for the status
 
 
-def guarded(pipe: int) -> bool:
+def guarded(pipe: int, at_end: Callable[[], None] = lambda: None) -> bool:
     """Return in the child only. ``pipe`` is an end of a pipe whose other end nothing but fairlap holds.
+
+    The guardian calls ``at_end`` when all that is below it has ended.
 
     False where there is no guardian, because a shell started this process, and where the kernel refuses to hand orphans
     to it. The caller has one thread.
@@ -42,7 +51,7 @@ def guarded(pipe: int) -> bool:
     guardian = os.getpid()
     child = os.fork()
     if child:
-        _guard(child, pipe, woken, wakes)
+        _guard(child, pipe, woken, wakes, at_end)
     signal.set_wakeup_fd(-1)
     for which, handler in before.items():
         signal.signal(which, handler)
@@ -73,7 +82,7 @@ def keep_only(kept: Sequence[int]) -> None:
     os.closerange(low, os.sysconf("SC_OPEN_MAX"))
 
 
-def _guard(child: int, pipe: int, woken: int, wakes: int) -> None:
+def _guard(child: int, pipe: int, woken: int, wakes: int, at_end: Callable[[], None]) -> None:
     """Never returns, and raises nothing."""
     status = 1
     try:
@@ -81,6 +90,7 @@ def _guard(child: int, pipe: int, woken: int, wakes: int) -> None:
         found = _status_of(child, pipe, woken)
         ProcessTree(os.getpid(), child).kill(_END_WITHIN_S)
         _reaped()  # the first process of a container may not do it
+        at_end()
         if found is not None:
             status = os.waitstatus_to_exitcode(found)
         if status < 0:
@@ -115,6 +125,8 @@ def _reaped() -> dict[int, int]:
 
 
 def _die_of(number: int) -> None:
+    if os.getpid() == 1:  # the first process of a container, which no signal of its own ends
+        os._exit(_OF_SIGNALS + number)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child's is enough
     with contextlib.suppress(OSError):  # SIGKILL has no handler
         signal.signal(number, signal.SIG_DFL)

@@ -55,7 +55,7 @@ _AS_FAST = 4  # before Linux 5.16 a filter otherwise turns speculative loads off
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 _LOAD, _AND, _JUMP_EQUAL, _JUMP_ANY_BIT, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x45, 0x35, 0x06
 _FIRST_ARGUMENT, _BYTES_OF_AN_ARGUMENT = 16, 8
-_CLONE_THREAD = 0x10000
+_CLONE_VFORK, _CLONE_THREAD = 0x4000, 0x10000
 _FIRST_UNKNOWN = 463  # of Linux 6.13, which writes extended attributes by new calls; x86-64 has a second table at 2^30
 _MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}  # the call seccomp
 _GET_AND_SET_CAPABILITIES = ((125, 126), (90, 91))
@@ -80,7 +80,8 @@ chmod 90 -           fchmod 91 52             fchmodat 268 53         fchmodat2 
 _OF_PROCESSES = """
 execve 59 221        execveat 322 281         fork 57 -               vfork 58 -
 kill 62 129          tkill 200 130            pidfd_send_signal 424 424
-"""
+timer_create 222 107
+"""  # the last is a signal to come, such as one that continues a process that was stopped
 _OF_SOCKETS = """
 bind 49 200          listen 50 201
 """  # CUDA listens on a socket of its own when it starts
@@ -102,6 +103,12 @@ contestant could move its rivals to one core otherwise."""
 _TO_A_THREAD = ((234, 131), (129, 138), (297, 240))
 """tgkill, with which abort() works, rt_sigqueueinfo and rt_tgsigqueueinfo. Before Linux 6.12, Landlock does not keep
 signals from other processes; a process that may start none needs them for itself alone."""
+_FCNTL, _IOCTL, _FLOCK = (72, 25), (16, 29), (73, 32)
+_SIGNALS_OF_FILES = (8, 10, 15, 1024, 1026)  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE and F_NOTIFY
+_SIGNALS_OF_SOCKETS = (0x8901, 0x8902)  # FIOSETOWN and SIOCSPGRP
+_LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW and those of open files
+"""Signals that come when something happens to a file, which before Linux 6.12 reach other processes, and locks. Any
+process that can read the file may ask for the place and the length of a lock: a message of 126 bits to a rival."""
 _KIND_BITS = 0xF  # the others are flags
 
 _OURS = Path(__file__).parents[2]
@@ -144,9 +151,11 @@ def confine(
     one, so where it starts some, all of /proc is left. ``gpu`` leaves NVIDIA's devices, and what CUDA does when it
     starts: it names its threads, and listens on a Unix socket. Nothing can be connected or sent to another one.
 
-    Threads that exist already would keep their files, so there may be none.
+    A process that may start nothing gets no signal from a file, and locks none unless it may write some. Threads that
+    exist already would keep their files, so there may be none.
     """
     global _confined
+    writable = tuple(writable)
     if sys.platform != "linux":
         return
     if len(os.listdir(_OWN_THREADS)) > 1:  # noqa: PTH208
@@ -159,7 +168,7 @@ def confine(
     if version := landlock_version():
         _restrict_files(version, readable, writable, starts, gpu=gpu)
     if has_seccomp():
-        _filter_calls(starts, gpu=gpu)
+        _filter_calls(starts, gpu=gpu, locks=bool(writable))
 
 
 def _drop_capabilities() -> None:
@@ -257,9 +266,10 @@ def _folder_of(module: object) -> str:
     return os.path.dirname(file) if isinstance(file, str) and hasattr(module, "__path__") else ""  # noqa: PTH120
 
 
-def _filter_calls(starts: Starts, *, gpu: bool) -> None:
+def _filter_calls(starts: Starts, *, gpu: bool, locks: bool) -> None:
     column, machine, seccomp = _MACHINES[platform.machine()]
     denied = _numbers(_DENIED, column) + (_numbers(_OF_PROCESSES, column) if starts == "nothing" else [])
+    denied += [] if locks or starts != "nothing" else [_FLOCK[column]]
     denied += [] if gpu else [_SOCKET[column], *_numbers(_OF_SOCKETS, column)]
     program = [(_LOAD, 0, 0, 4), (_JUMP_EQUAL, 1, 0, machine), (_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
     program += [(_JUMP_AT_LEAST, 0, 1, _FIRST_UNKNOWN), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
@@ -274,10 +284,13 @@ def _filter_calls(starts: Starts, *, gpu: bool) -> None:
     if starts == "nothing":
         for numbers in _TO_A_THREAD:
             program += _only_with(numbers[column], (os.getpid(),))
+        program += _never_with(_FCNTL[column], (*_SIGNALS_OF_FILES, *(() if locks else _LOCKS)))
+        program += _never_with(_IOCTL[column], _SIGNALS_OF_SOCKETS)
         # The flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone.
         program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
-        program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
-        program += [(_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]
+        # A thread that waits for another as vfork does cannot be stopped.
+        program += [(_JUMP_EQUAL, 0, 4, _CLONE[column]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
+        program += [(_JUMP_ANY_BIT, 1, 0, _CLONE_VFORK), (_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]
         program += [(_RETURN, 0, 0, _FAIL | errno.EPERM)]
     program += [(_RETURN, 0, 0, _ALLOW)]
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in program))
@@ -292,6 +305,14 @@ def _only_with(number: int, first: tuple[int, ...]) -> list[tuple[int, int, int,
         to_the_refusal = 2 * (len(first) - place - 1) + 1
         looks += [(_LOAD, 0, 0, _FIRST_ARGUMENT + place * _BYTES_OF_AN_ARGUMENT)]
         looks += [(_JUMP_EQUAL, 0, to_the_refusal, value)]
+    ends = [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
+    return [(_JUMP_EQUAL, 0, len(looks) + len(ends), number), *looks, *ends]
+
+
+def _never_with(number: int, second: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    """Refuse a system call with one of these second arguments, of which the kernel takes the lower half."""
+    looks = [(_LOAD, 0, 0, _FIRST_ARGUMENT + _BYTES_OF_AN_ARGUMENT)]
+    looks += [(_JUMP_EQUAL, len(second) - place, 0, value) for place, value in enumerate(second)]
     ends = [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
     return [(_JUMP_EQUAL, 0, len(looks) + len(ends), number), *looks, *ends]
 

@@ -24,7 +24,6 @@ from fairlap.models.spec import UNIT_ROUNDOFF
 ROUNDOFF = UNIT_ROUNDOFF["fp32"]
 _LANES = (1, 8)
 _BITS = 24
-_GLANCE = 64
 _OF_NORMS, _OF_SUM = 1 / 3, 1 / 4
 _SHIFT = np.uint32(15)
 _MIXER = np.uint32(0x2C1B3C6D)

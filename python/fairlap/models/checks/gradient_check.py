@@ -23,33 +23,34 @@ DIRECTIONS = 3
 # off by a per cent, at 1e-9 by less than a hundred-thousandth, and float64 still carries the difference.
 _STEP = 1e-9
 _ROUNDING = 2.0**-23  # of a weight, relative: twice what float32 rounds away from it
-_NUDGES_TO_SHOW = 2
+_NUDGES_TO_SHOW, _MOST_NUDGES = 2, 8
+_SEED = 0
 _WORTH_KEEPING = 1e-4  # of the largest slope
 
 
-def slopes(work: Workload, seed: int = 0, directions: int = DIRECTIONS) -> list[float]:
+def slopes(work: Workload) -> list[float]:
     """Compute the reference's slope along each direction."""
-    return _slopes_at(work, _in_float64(work.weights), seed, directions)
+    return _slopes_at(work, _in_float64(work.weights))
 
 
-def possible_slopes(work: Workload, seed: int = 0, most_nudges: int = 8) -> list[list[float]]:
+def possible_slopes(work: Workload) -> list[list[float]]:
     """Compute the slopes along all directions: the reference's, then others that rounding may turn them into.
 
     In a net with kinks one of millions of units lies so close to one that float32 may put it on either side, and honest
     frameworks differ by all that hangs on it. So every weight is nudged by about what float32 rounds away from it; a
     smooth net's slopes hardly move, and two nudges show it.
     """
-    exact = slopes(work, seed)
+    exact = slopes(work)
     found = [exact]
     largest = max(map(abs, exact))
-    for number in range(most_nudges):
+    for number in range(_MOST_NUDGES):
         if number == _NUDGES_TO_SHOW and len(found) == 1:
             break
         nudged = _in_float64(work.weights)
         for weight in _trained(work):
-            upwards = _upwards(weight, seed, DIRECTIONS + number)
+            upwards = _upwards(weight, DIRECTIONS + number)
             nudged[weight.name] *= np.where(upwards, 1 + _ROUNDING, 1 - _ROUNDING)
-        moved = _slopes_at(work, nudged, seed, DIRECTIONS)
+        moved = _slopes_at(work, nudged)
         if max(abs(one - other) for one, other in zip(moved, exact, strict=True)) > _WORTH_KEEPING * largest:
             found.append(moved)
     return found
@@ -59,12 +60,12 @@ def _in_float64(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
     return {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in arrays.items()}
 
 
-def _slopes_at(work: Workload, weights: dict[str, npt.NDArray[Any]], seed: int, directions: int) -> list[float]:
+def _slopes_at(work: Workload, weights: dict[str, npt.NDArray[Any]]) -> list[float]:
     inputs = _in_float64(work.inputs)
     found = []
-    for number in range(directions):
+    for number in range(DIRECTIONS):
         along = {
-            weight.name: np.where(_upwards(weight, seed, number), 1.0, -1.0) * _size(work, weight)
+            weight.name: np.where(_upwards(weight, number), 1.0, -1.0) * _size(work, weight)
             for weight in _trained(work)
         }
         ahead = loss_at(work, {name: weights[name] + _STEP * along.get(name, 0.0) for name in weights}, inputs)
@@ -77,12 +78,12 @@ def _trained(work: Workload) -> list[Weight]:
     return [weight for weight in work.spec.weights if weight.trained]
 
 
-def _upwards(weight: Weight, seed: int, number: int) -> npt.NDArray[np.bool_]:
+def _upwards(weight: Weight, number: int) -> npt.NDArray[np.bool_]:
     """Draw which elements grow along a direction; the others shrink.
 
     Signs are drawn in a tenth of the time of normals, and a model has a hundred million of them.
     """
-    rng = np.random.default_rng([seed, number, *weight.name.encode()])
+    rng = np.random.default_rng([_SEED, number, *weight.name.encode()])
     count = math.prod(weight.shape)
     bits = np.unpackbits(np.frombuffer(rng.bytes(-(-count // 8)), np.uint8), count=count)
     return bits.view(np.bool_).reshape(weight.shape)
@@ -92,9 +93,7 @@ def _size(work: Workload, weight: Weight) -> float:
     return float(np.sqrt(np.mean(np.square(work.weights[weight.name], dtype=np.float64)))) or 1.0
 
 
-def gradient_disagreements(
-    work: Workload, gradients: Arrays, possible: list[list[float]], seed: int = 0
-) -> list[float]:
+def gradient_disagreements(work: Workload, gradients: Arrays, possible: list[list[float]]) -> list[float]:
     """For each direction, how far the gradients' slope is from the reference's, relative to the largest slope possible.
 
     Of the possible slopes of the reference those count that are nearest, all directions together.
@@ -108,7 +107,7 @@ def gradient_disagreements(
     scale = math.sqrt(sum(squares))
     measured = [
         sum(
-            sizes[weight.name] * _sum_along(gradients[weight.name], _upwards(weight, seed, number))
+            sizes[weight.name] * _sum_along(gradients[weight.name], _upwards(weight, number))
             for weight in _trained(work)
         )
         for number in range(len(possible[0]))

@@ -27,7 +27,7 @@ def _require_relevances(text: str, labels: Array, outputs: Sequence[Output], fir
     shape = output.shape
     if len(shape) != 2 or labels.shape[1:] != shape[1:] or labels.dtype.kind not in "biuf":
         raise other_shape(text, labels, output, shape[1:], "relevances")
-    if not np.isfinite(labels).all() or (labels < 0).any():
+    if (labels < 0).any():
         raise refuse(f"{text} takes relevances that are 0 or more")
     if not 0 < first <= shape[1]:
         raise refuse(f"{text} counts 1 to {shape[1]} candidates, those of {output.name}")

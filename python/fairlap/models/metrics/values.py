@@ -28,12 +28,6 @@ def _require_values(text: str, labels: Array, outputs: Sequence[Output]) -> None
     [output] = outputs
     if labels.shape[1:] != output.shape[1:] or labels.dtype.kind not in "biuf":
         raise other_shape(text, labels, output, output.shape[1:], "numbers")
-    if not _finite(labels):
-        raise refuse(f"{text} takes labels that are finite; some of these are infinite or not a number")
-
-
-def _finite(labels: Array) -> bool:
-    return all(np.isfinite(piece).all() for piece in pieces_of(labels))
 
 
 def _require_spread(text: str, labels: Array, outputs: Sequence[Output]) -> None:

@@ -18,6 +18,7 @@ from fairlap.models.onnx_import.layout import LayoutPlan, Step, kernel_order, tu
 from fairlap.models.onnx_import.libraries.base import Library
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 from fairlap.models.onnx_import.operators.table import OPERATORS
+from fairlap.models.onnx_import.straight_line import straight_line
 
 LibraryName = Literal["numpy", "torch", "jax", "tensorflow"]
 MOST_COMPUTED = 2**24  # elements of a constant that is computed when building
@@ -31,7 +32,9 @@ class ImportedModel:
     computes in. A body of control flow gets weights as inputs, of which some may be ``turned`` to that layout.
     """
 
-    def __init__(self, graph: Graph, library: Library, turned: Set[str] = frozenset()) -> None:
+    def __init__(
+        self, graph: Graph, library: Library, turned: Set[str] = frozenset(), *, is_body: bool = False
+    ) -> None:
         self.graph, self.library = graph, library
         known = dict(graph.constants)
         nodes = _without_known(graph, graph.nodes, known)
@@ -60,40 +63,32 @@ class ImportedModel:
             for name, array in known.items()
             if name in used
         }
+        self._compute = straight_line(
+            self.steps,
+            self._last_uses,
+            self._constants,
+            [tensor.name for tensor in graph.inputs],
+            list(graph.weights),
+            [name for _, name in self._outputs],
+            None if is_body else library.enter,
+        )
 
     def __call__(self, weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-        enter = self.library.enter
         self.library.begin()
-        entered = {tensor.name: enter(inputs[tensor.name]) for tensor in self.graph.inputs}
-        if self.library.widens:
-            found = self._computed_in_turn(entered, weights)
-        else:
-            entered |= {name: enter(weights[name]) for name in self.graph.weights}
-            found = self._computed(entered)
+        found = (self._computed_in_turn if self.library.widens else self._compute)(inputs, weights)
         return dict(zip((name for name, _ in self._outputs), found, strict=True))
 
     def of_arrays(self, *arrays: Any) -> tuple[Any, ...]:
         """Compute a body of control flow: inputs and outputs are the library's, by place."""
-        return self._computed(dict(zip((tensor.name for tensor in self.graph.inputs), arrays, strict=True)))
+        return self._compute(dict(zip((tensor.name for tensor in self.graph.inputs), arrays, strict=True)), {})
 
-    def _computed(self, values: dict[str, Any]) -> tuple[Any, ...]:
-        values |= self._constants
-        for step, finished in zip(self.steps, self._last_uses, strict=True):
-            results = step.function(*[values[name] if name else None for name in step.inputs])
-            if not isinstance(results, (tuple, list)):
-                results = (results,)
-            values.update(zip(step.outputs, results, strict=False))
-            for name in finished:
-                del values[name]
-        return tuple(values[found] for _, found in self._outputs)
-
-    def _computed_in_turn(self, values: dict[str, Any], weights: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _computed_in_turn(self, inputs: Mapping[str, Any], weights: Mapping[str, Any]) -> tuple[Any, ...]:
         """Compute the same, with each weight held only while a step uses it.
 
         One that a later step uses as well is kept for it where it is small.
         """
         enter, kept = self.library.enter, dict[str, int]()
-        values |= self._constants
+        values = {tensor.name: enter(inputs[tensor.name]) for tensor in self.graph.inputs} | self._constants
         for step, finished, used in zip(self.steps, self._last_uses, self._weights_used, strict=True):
             entered = [name for name in used if name not in values]
             try:
@@ -176,7 +171,7 @@ def _held(value: Any, library: Library, turned: Set[str]) -> Any:
     """Make arrays the library's, and bodies functions of it."""
     if isinstance(value, Graph):
         own = turned & {tensor.name for tensor in value.inputs}
-        return ImportedModel(value, library, own).of_arrays
+        return ImportedModel(value, library, own, is_body=True).of_arrays
     return library.constant(value) if isinstance(value, np.ndarray) else value
 
 

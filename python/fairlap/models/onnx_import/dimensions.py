@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,22 +12,28 @@ from fairlap.models.onnx_import.errors import DimensionsUnbound, ModelFileInvali
 from fairlap.models.onnx_import.graph import Tensor
 
 MOST_ELEMENTS = 2**33  # of one input; more is a mistake in a dimension, not a benchmark
+_EXAMPLES = (128, 224, 64, 32, 28, 16, 8, 4)  # of a size that is not the first, which is 1
+Fits = Callable[[Sequence[Sequence[int]]], bool]  # whether the model computes from inputs of these sizes
 
 
 def bound_inputs(
-    inputs: Sequence[Any], dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+    inputs: Sequence[Any],
+    dimensions: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    fits: Fits = lambda sizes: False,
 ) -> tuple[Tensor, ...]:
     """Give every dimension of the model's inputs a size.
 
-    A size in ``shapes`` goes before one in ``dimensions``; both must agree with the sizes that the file fixes.
+    A size in ``shapes`` goes before one in ``dimensions``; both must agree with the sizes that the file fixes. Where
+    one is missing, examples that ``fits`` are in the message.
     """
     for each in inputs:
         if not each.type.HasField("tensor_type"):
             raise OperatorsUnsupported(f"input {each.name!r} is not a tensor")
-    _refuse_unknown_names(inputs, dimensions, shapes)
+    _refuse_unknown_names(inputs, dimensions, shapes, fits)
     bound = [_bound(each, dimensions, shapes.get(each.name)) for each in inputs]
     if any(None in sizes for sizes in bound):
-        raise DimensionsUnbound("; ".join(_what_to_bind(inputs, bound)))
+        raise DimensionsUnbound("; ".join(_what_to_bind(inputs, bound, fits)))
     tensors = []
     for each, sizes in zip(inputs, bound, strict=True):
         shape = tuple(size for size in sizes if size is not None)
@@ -38,7 +44,7 @@ def bound_inputs(
 
 
 def _refuse_unknown_names(
-    inputs: Sequence[Any], dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+    inputs: Sequence[Any], dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]], fits: Fits
 ) -> None:
     names = [each.name for each in inputs]
     if unknown := [name for name in shapes if name not in names]:
@@ -47,7 +53,7 @@ def _refuse_unknown_names(
     if unknown := [name for name in dimensions if name not in known]:
         bound = [_bound(each, {}, None) for each in inputs]
         fixed = all(None not in sizes for sizes in bound)
-        nameless = "all its dimensions are fixed" if fixed else "; ".join(_what_to_bind(inputs, bound))
+        nameless = "all its dimensions are fixed" if fixed else "; ".join(_what_to_bind(inputs, bound, fits))
         has = f"it has {', '.join(sorted(known))}" if known else nameless
         raise DimensionsUnbound(f"the model has no dimension named {', '.join(unknown)}; {has}")
     for name, size in [*dimensions.items(), *((name, size) for name, sizes in shapes.items() for size in sizes)]:
@@ -77,16 +83,14 @@ def _size(dim: Any, dimensions: Mapping[str, int]) -> int | None:
     return dimensions.get(dim.dim_param) if dim.dim_param else None
 
 
-def _what_to_bind(inputs: Sequence[Any], bound: Sequence[list[int | None]]) -> list[str]:
-    """With a line to paste, whose sizes are examples."""
-    examples: dict[str, int] = {}
-    for each, sizes in zip(inputs, bound, strict=True):
-        for place, (dim, size) in enumerate(zip(each.type.tensor_type.shape.dim, sizes, strict=False)):
-            if size is None and dim.dim_param:
-                examples.setdefault(dim.dim_param, 128 if place else 1)
+def _what_to_bind(inputs: Sequence[Any], bound: Sequence[list[int | None]], fits: Fits) -> list[str]:
+    """With a line to paste, whose sizes are examples; of those that were tried, the first that the model takes."""
+    tried = (_examples(inputs, bound, each) for each in _EXAMPLES)
+    found = next((each for each in tried if fits(each)), None)
+    form = "such as" if found else "as the model takes them, in the form"
     named: dict[str, int] = {}
     shapes, lines = [], []
-    for each, sizes in zip(inputs, bound, strict=True):
+    for each, sizes, examples in zip(inputs, bound, found or _examples(inputs, bound, _EXAMPLES[0]), strict=True):
         if None not in sizes:
             continue
         kind = each.type.tensor_type
@@ -95,16 +99,27 @@ def _what_to_bind(inputs: Sequence[Any], bound: Sequence[list[int | None]]) -> l
         lines.append(f"{each.name}: bind ({shape})")
         names = [dim.dim_param for dim, size in zip(dims, sizes, strict=False) if size is None]
         if names and all(names):
-            named |= {name: examples[name] for name in names}
+            named |= {dim.dim_param: size for dim, size in zip(dims, examples, strict=True) if dim.dim_param in names}
         else:
-            places = enumerate(zip(sizes, dims or [None], strict=False))
-            example = [
-                size or examples.get(dim.dim_param if dim else "", 128 if at else 1) for at, (size, dim) in places
-            ]
-            shapes.append(f"{each.name}:{'x'.join(map(str, example))}")
+            shapes.append(f"{each.name}:{'x'.join(map(str, examples))}")
     options = [f"--dims {','.join(f'{name}={size}' for name, size in named.items())}"] if named else []
     options += [f"--shapes {','.join(shapes)}"] if shapes else []
-    return [f"some dimensions have no size; give all of them, such as {' '.join(options)}", *lines]
+    return [f"some dimensions have no size; give all of them, {form} {' '.join(options)}", *lines]
+
+
+def _examples(inputs: Sequence[Any], bound: Sequence[list[int | None]], size: int) -> list[list[int]]:
+    """Sizes of all inputs, with the same one for all dimensions of a name."""
+    by_name: dict[str, int] = {}
+    found = []
+    for each, sizes in zip(inputs, bound, strict=True):
+        dims = list(each.type.tensor_type.shape.dim) or [None] * len(sizes)
+        own = []
+        for place, (dim, known) in enumerate(zip(dims, sizes, strict=True)):
+            example = size if place else 1
+            named = dim is not None and dim.dim_param
+            own.append(known or (by_name.setdefault(dim.dim_param, example) if named else example))
+        found.append(own)
+    return found
 
 
 def _dimension_name(dim: Any) -> str:

@@ -118,7 +118,10 @@ class Folding:
                 schema, proto, types, data, opset_imports=self.opsets, ir_version=self.ir_version
             )
         except Exception as error:
-            raise SizesDoNotFit(f"{node.operator} {node.name!r} is not valid: {described(error)}") from error
+            sizes = (self.result.values[name] for name in node.inputs if name)
+            takes = " and ".join(f"{each.name!r} of {list(each.shape)}" for each in sizes)
+            named = f" {node.name!r}" if node.name else ""
+            raise SizesDoNotFit(f"{node.operator}{named} cannot take {takes}: {described(error)}") from error
         return [self._tensor(node, name, inferred.get(name)) for name in filter(None, node.outputs)]
 
     def _schema(self, proto: Any) -> Any:

@@ -166,7 +166,10 @@ class LayoutPlan:
         return len(self.values[name].shape)
 
     def _emit(self, operator: Operator, attributes: dict[str, Any], inputs: list[str], node: Node) -> None:
-        function = partial(operator.compute, self.library, **attributes)
+        if operator.bind is None:
+            function: Callable[..., Any] = partial(operator.compute, self.library, **attributes)
+        else:
+            function = operator.bind(self.library, attributes)
         self.steps.append(Step(function, tuple(inputs), node.outputs, operator.name in EXACT))
 
 

@@ -1,6 +1,7 @@
 """CIFAR-10 and CIFAR-100 in both forms in which they are published: binary records, and pickled dictionaries.
 
-Of the pickles, arrays, texts, lists and dictionaries are read and nothing else: no code in them can run.
+Of the pickles, arrays, texts, lists and dictionaries are read and nothing else: no code in them can run. So are
+those that Python 3 has saved again, in any protocol.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _ALLOWED = (
     ("numpy", "dtype"),
     ("numpy.core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy.core.numeric", "_frombuffer"),  # since protocol 5; it refuses arrays of objects
+    ("numpy._core.numeric", "_frombuffer"),
 )
 
 
@@ -121,9 +124,17 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file, encoding=encoding)
 
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("_codecs", "encode"):  # as protocols before 3, which have no bytes, make them of texts
+            return _as_bytes
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(f"it names {module}.{name}, which no part of CIFAR does")
         return super().find_class(module, name)
+
+
+def _as_bytes(text: str, encoding: str) -> bytes:
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"it encodes text in {encoding}, which no part of CIFAR does")
+    return text.encode("latin1")
 
 
 def _classes_beside(file: Path, most: int) -> tuple[str, ...]:

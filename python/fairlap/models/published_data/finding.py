@@ -61,15 +61,15 @@ def images_at(path: Path, size: ImageSize | None = None) -> Array | None:
     return None if photos is None else stored(map(pixels_of, photos.decoded(size)))
 
 
-def labels_at(path: Path, size: ImageSize | None = None) -> Array | None:
-    """Read what is right of the same items: numbers of classes, or boxes in photos of the ``size``."""
+def labels_at(path: Path) -> Array | None:
+    """Read what is right of the same items: numbers of classes, or boxes in photos."""
     if is_idx(path):
         return read_idx(path, LABEL_AXES).astype(np.int32)
     if is_cifar(path):
         return cifar_arrays(path)[1].astype(np.int32)
     if (read := _of(path, _IMAGES)) is not None:
         return read(path).test_part().labels
-    photos = _photos_at(path, size)
+    photos = _photos_at(path, None)
     return None if photos is None else photos.labels
 
 

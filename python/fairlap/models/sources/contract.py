@@ -21,6 +21,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.machine.programs.sandbox import Starts
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import MODES
 from fairlap.models.slices.corruptible import CorruptibleInput
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
 from fairlap.request.fields.source import Source
@@ -73,9 +74,9 @@ class Route(msgspec.Struct, frozen=True):
         """Empty where the framework gets the model in this precision and mode."""
         if self.why_not:
             return self.why_not
-        if mode != "infer" and self.no_gradients:
+        if not MODES[mode].gives_outputs and self.no_gradients:
             return self.no_gradients
-        if mode == "train" and self.no_training:
+        if MODES[mode].trains and self.no_training:
             return self.no_training
         if precision in self.precisions:
             return ""

@@ -24,7 +24,7 @@ _EXAMPLE = 128  # of a size that is not the first
 class Bounds:
     """What is known of the values of an input of integers: from ``low`` to ``high``, exclusive.
 
-    Where they are ``required``, it indexes a table of so many rows.
+    Where they are ``required``, it indexes a table of so many rows, or counts the steps of a sequence.
     """
 
     low: int
@@ -64,7 +64,7 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
         bound[name] = whole
     if unbound:
         shapes = f"--shapes {','.join(examples)}"
-        what = f"some dimensions have no size; give all of them, such as {shapes}, or the first ones with --batch"
+        what = f"some dimensions have no size; give all that the model takes, in the form {shapes}, or a --batch"
         raise DimensionsUnbound("; ".join([what, *unbound]))
     return bound
 
@@ -92,7 +92,8 @@ def _asked_range(name: str, low: float, high: float, bounds: Bounds | None) -> I
         raise SourceError(f"{name} takes integers, so {low}..{high} is not a range of it", code="E_SHAPES")
     if bounds is not None and bounds.required and (low < bounds.low or high >= bounds.high):
         raise SourceError(
-            f"{name} indexes a table, so its range may be within {bounds.low}..{bounds.high - 1} (got {low}..{high})",
+            f"{name} indexes a table or counts steps, so its range must be within {bounds.low}..{bounds.high - 1} (got "
+            f"{low}..{high})",
             code="E_SHAPES",
         )
     return Integers(int(low), int(high) + 1)

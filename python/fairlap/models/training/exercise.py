@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,16 +163,18 @@ def _distance(expected: Array, got: Array | None, allowed: float) -> float:
     return float(np.linalg.norm(got.astype(np.float64) - expected)) / max(allowed, 1e-300)
 
 
+def moved_array(rng: np.random.Generator, roundings: float, array: Array) -> Array:
+    """Move each number by as many of float32's roundings, up or down."""
+    if array.dtype.kind != "f":
+        return array
+    by = roundings * UNIT_ROUNDOFF["fp32"]
+    moved: Array = array.astype(np.float64) * (1 + by * rng.choice([-1.0, 1.0], array.shape))
+    return moved
+
+
 def _nudged(exercise: Exercise, rng: np.random.Generator, roundings: float) -> Exercise:
     """Weights and inputs moved by as many of float32's roundings."""
-    by = roundings * UNIT_ROUNDOFF["fp32"]
-
-    def moved(array: Array) -> Array:
-        if array.dtype.kind != "f":
-            return array
-        nudged: Array = array.astype(np.float64) * (1 + by * rng.choice([-1.0, 1.0], array.shape))
-        return nudged
-
+    moved = partial(moved_array, rng, roundings)
     start = State(
         {name: moved(array) for name, array in exercise.start.weights.items()},
         exercise.start.kept,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from fairlap.models.spec import UNIT_ROUNDOFF
-from fairlap.models.training.exercise import TIMES_THE_ROUNDING, Array, Trained, distances
+from fairlap.models.training.exercise import TIMES_THE_ROUNDING, Array, Trained, distances, moved_array
 from fairlap.models.training.own_mistakes import first_half
 from fairlap.models.training.reference import LOSS, Batch, NotComputed, OwnSlopes, Slopes
 from fairlap.models.training.sameness import are_same
@@ -54,14 +54,7 @@ class GradientExercise:
 
     def nudged(self, seed: int, roundings: float) -> GradientExercise:
         """Move weights and inputs by so many of float32's roundings."""
-        rng, by = np.random.default_rng([0, seed]), roundings * UNIT_ROUNDOFF["fp32"]
-
-        def moved(array: Array) -> Array:
-            if array.dtype.kind != "f":
-                return array
-            nudged: Array = array.astype(np.float64) * (1 + by * rng.choice([-1.0, 1.0], array.shape))
-            return nudged
-
+        moved = partial(moved_array, np.random.default_rng([0, seed]), roundings)
         batch = Batch({name: moved(array) for name, array in self.batch.inputs.items()}, self.batch.labels)
         return replace(self, weights={name: moved(array) for name, array in self.weights.items()}, batch=batch)
 

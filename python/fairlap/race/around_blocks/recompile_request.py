@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
+from fairlap.models.modes import MODES
 from fairlap.models.registry import find, free_sizes_at
 from fairlap.request.fields.sizes.other_inputs import CODE, OtherInputs, batches_and_others
 from fairlap.request.race_request import MOST_BATCH, RaceRequest
@@ -16,10 +17,10 @@ def called_on(request: RaceRequest) -> tuple[tuple[int, ...], tuple[OtherInputs,
     """Batches, and what else contestants are called on to see what compiling does."""
     found = request.recompile if isinstance(request.recompile, tuple) else (request.recompile,)
     modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
-    if found and "grad" in modes:
+    if found and (held := [mode for mode in modes if MODES[mode].holds_labels]):
         raise InvalidRequest(
-            "--recompile is for --mode infer and train: in mode grad the labels of one batch are part of what is "
-            "compiled",
+            f"--recompile is for --mode infer and train: in mode {held[0]} the labels of one batch are part of what "
+            "is compiled",
             code=CODE,
         )
     batches, others = batches_and_others(found)

@@ -27,6 +27,7 @@ from fairlap.race.planning.requirement_kinds import changes_and_limits
 from fairlap.race.planning.scales import scales_asked, threads_asked
 from fairlap.race.planning.shared_processes import require_honoured
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
+from fairlap.race.processes.contained import require_containable
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.scenario_side import sides_asked, sides_not_asked
 from fairlap.request.commands import CODE as E_COMMAND
@@ -137,6 +138,7 @@ def plan_of(
         )
     drawn = with_required(drawn, required)
     require_sandboxable(drawn)
+    require_containable(drawn)
     require_honoured(drawn)
     return drawn
 

@@ -11,6 +11,7 @@ from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
+from fairlap.models.modes import MODES
 from fairlap.models.spec import Spec
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.operations import is_operation
@@ -140,7 +141,7 @@ def _require_no_more(request: RaceRequest) -> None:
         "--profile": request.profile,
         "--recompile": request.recompile != (),
         "--command": bool(request.commands),
-        "--mode grad": "grad" in modes,
+        **{f"--mode {mode}": True for mode in modes if not MODES[mode].shared_by_ranks},
     }
     for option, asked in given.items():
         if asked:

@@ -51,6 +51,7 @@ from fairlap.request.race_request import (
     RaceRequest,
 )
 from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
+from fairlap.suggestions import not_one_of
 from fairlap.worker.process_options import CHECKOUT
 
 _ANSWERS = "it answers token by token"
@@ -87,7 +88,7 @@ def _require_use_of_loss(request: RaceRequest) -> None:
     if request.loss is None:
         return
     loss_in(request.loss)
-    if set(modes_asked(request)) == {"infer"}:
+    if all(MODES[mode].gives_outputs for mode in modes_asked(request)):
         raise InvalidRequest("--loss is for --mode grad and train", code=E_LOSS)
     if built_in := [model for model in request.models if model == CALLABLE or not sources_named(request, model)]:
         raise InvalidRequest(f"--loss is for a model of your own; {built_in[0]} has its own loss", code=E_LOSS)
@@ -145,7 +146,12 @@ def _checkout(request: RaceRequest) -> str:
 
 
 def modes_asked(request: RaceRequest) -> tuple[Mode, ...]:
-    return request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    """List them. Raises InvalidRequest for a name, given in Python, that is none."""
+    found = request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    for mode in found:
+        if mode not in MODES:
+            raise InvalidRequest(f"mode: {not_one_of(mode, MODES)}")
+    return found
 
 
 def precisions_asked(request: RaceRequest) -> tuple[Precision, ...]:
@@ -154,8 +160,8 @@ def precisions_asked(request: RaceRequest) -> tuple[Precision, ...]:
     found = given if isinstance(given, tuple) else (given,)
     if "tf32" in found and request.device == "cpu":
         raise InvalidRequest("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none: add --device cuda")
-    if "int8" in found and "grad" in modes_asked(request):
-        raise InvalidRequest("int8 is for inference; a quantized model has no gradients: leave out --mode grad")
+    if "int8" in found and (with_loss := next((mode for mode in modes_asked(request) if MODES[mode].holds_labels), "")):
+        raise InvalidRequest(f"int8 is for inference; a quantized model has no gradients: leave out --mode {with_loss}")
     if request.max_drop is not None and "fp32" not in found:
         raise InvalidRequest("--max-drop compares with fp32; race it too, such as --precision fp32,bf16")
     if request.max_drop is not None and len(set(found)) < 2:
@@ -238,8 +244,8 @@ def _by_modes(request: RaceRequest, sources: Sequence[Source]) -> list[tuple[Sou
                 "module:function",
                 code=E_LOSS,
             )
-        if "infer" in modes:
-            found.append((source, ("infer",)))
+        if answered := tuple(mode for mode in modes if MODES[mode].gives_outputs):
+            found.append((source, answered))
         labels = str(Path(request.labels).absolute()) if request.labels else ""
         found.append((msgspec.structs.replace(source, loss=loss_in(request.loss), labels=labels), differentiated))
     return found
@@ -348,7 +354,7 @@ def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:
 def _start(request: RaceRequest, spec: Spec) -> StartWeights | None:
     if request.start_from is None:
         return None
-    if set(modes_asked(request)) != {"train"}:
+    if not all(MODES[mode].trains for mode in modes_asked(request)):
         raise InvalidRequest("--start-from is for --mode train alone", code=E_START_FROM)
     return start_weights(request.start_from, spec)
 

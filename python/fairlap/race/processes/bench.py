@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
@@ -15,11 +16,10 @@ from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.planning.plan import Plan
 from fairlap.race.processes.kept_workers import KeptWorkers
-from fairlap.scenarios.learning.race.checkpoints import Checkpoints
-from fairlap.scenarios.learning.race.kept_weights import KeptWeights
-from fairlap.scenarios.learning.race.scoring_pace import ScoringPaces
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.untimed.profile_messages import Overhead
+
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,18 @@ class Bench:
     sensed: Sensed
     feeding: Feeding
     scores: Scores
-    checkpoints: Checkpoints
-    kept_weights: KeptWeights
     kept_workers: KeptWorkers
     may_go_on: Callable[[], bool] = lambda: True  # to another turn, epoch or trial
     overheads: Overheads = field(default_factory=Overheads)
-    scoring_paces: ScoringPaces = field(default_factory=ScoringPaces)
-    trained: Callable[[ProcessResult], object] = lambda _: None  # after each epoch
+    # After each part of a turn: what the process has reached, and the seconds that are left in the block at most.
+    goes_on: Callable[[ProcessResult, str, float], object] = lambda *_: None
     ends_by_s: float = math.inf  # of every process, on the clock of time.monotonic
     longest_request_s: float = math.inf  # of preparing, answering and measuring
+    of_scenarios: dict[type, Any] = field(default_factory=dict)
+
+    def kept(self, kind: type[Kept], make: Callable[[], Kept]) -> Kept:
+        """Return what a scenario keeps from one process of the race to the next; it is made for the first."""
+        if kind not in self.of_scenarios:
+            self.of_scenarios[kind] = make()
+        found: Kept = self.of_scenarios[kind]
+        return found

@@ -8,7 +8,7 @@ that draw away from every contestant alike; ``as-found`` leaves it in, since it 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from fairlap.engine.measurement import Notice
 from fairlap.launch.runners import Runner
@@ -46,22 +46,27 @@ def block_worker(
     """Start it under the limits of start and memory; the rest as in :class:`WorkerProcess`."""
     return WorkerProcess(
         runner.command,
-        environment=environment_of(block, runner.environment, runner.passed),
+        environment=environment_of(block, runner),
         start_s=limits.start_s,
         cores=runner.cores(block.cores),
         memory_limit_bytes=limits.memory_bytes,
         greeted=greeted,
         ends_by_s=ends_by_s,
         longest_request_s=longest_request_s,
+        container=runner.container,
     )
 
 
-def environment_of(block: Block, wanted: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+def environment_of(block: Block, runner: Runner) -> dict[str, str]:
     """Build the whole environment of one worker.
 
-    It is the user's own without secrets but those that are ``passed``, what the adapter wants, and what the block drew.
+    It is the user's own without secrets but those that are passed, what the adapter wants, and what the block drew. In
+    a container the image's own takes the place of the user's.
     """
-    variables = {**own_environment(passed), **OFFLINE, **wanted}
+    of_user = own_environment(runner.passed)
+    if runner.container is not None:
+        of_user = {name: of_user[name] for name in runner.passed if name in of_user}
+    variables = {**of_user, **OFFLINE, **runner.environment}
     variables["PYTHONHASHSEED"] = str(block.hash_seed)
     variables[PADDING] = "x" * block.padding_bytes
     if block.conditions == "controlled":

@@ -79,7 +79,8 @@ class WorkerUse:
         self._workers, self._block, self._result = workers, block, result
         self._started_as = (
             runner.command,
-            environment_of(block, runner.environment, runner.passed),
+            runner.container,
+            environment_of(block, runner),
             runner.cores(block.cores),
         )
         self._was_dropped = False

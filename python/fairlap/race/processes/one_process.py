@@ -28,6 +28,7 @@ from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.block_worker import block_worker, request_for, unseen_orphans
+from fairlap.race.processes.contained import unequal_share
 from fairlap.race.processes.counted_allocations import count_allocations
 from fairlap.race.processes.recorded_turns import Turn, record_energy, record_one_turn, record_rounds
 from fairlap.race.processes.turn_start import MemoryDeals, unused_calls
@@ -38,6 +39,7 @@ _FEWEST_CALLS = 10
 _FEWEST_SAMPLES = 2
 _FIRST = "before"
 _WARM_UP_S = 0.15
+_WARM_UP_OF_LATER_S = 0.06  # of a process that is warm from other works
 _SHORTEST_CALL_S = 1e-5  # of a shorter one, the checked call says nothing
 
 
@@ -128,7 +130,8 @@ class ProcessRun:
         self.result.zero_weights = self._materials.zero_weights
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
-        self.result.warnings = [*self.result.warnings, *self._materials.notices, *unseen_orphans(self._here)]
+        of_process = [*unseen_orphans(self._here), *unequal_share(self._here, self.plan)]
+        self.result.warnings = [*self.result.warnings, *self._materials.notices, *of_process]
         record_ranks(self.result, prepared)
         threads = self._runner.name.threads(self.plan.threads_of(self._materials.work))
         wanted = self._materials.work.precision, self._materials.own_types
@@ -166,7 +169,8 @@ class ProcessRun:
         It is not a round, and its length is fixed: waiting until times have settled takes seconds on a busy machine,
         and what settles late is seen in the rounds.
         """
-        calls = math.ceil(_WARM_UP_S / max(self._call_s, _SHORTEST_CALL_S))
+        seconds = _WARM_UP_OF_LATER_S if self.result.works_before else _WARM_UP_S
+        calls = math.ceil(seconds / max(self._call_s, _SHORTEST_CALL_S))
         self._take(self._turn_s, warmup=calls)
 
     @_stage

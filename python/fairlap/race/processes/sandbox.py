@@ -43,6 +43,12 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
     """List what a contestant gets, and what it is made of; None for one that is not in a sandbox."""
     if not _is_sandboxed(plan, runner.name):
         return None
+    readable, writable = reached_by(plan, materials, runner)
+    return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)), gpu=plan.device != "cpu")
+
+
+def reached_by(plan: Plan, materials: Materials, runner: Runner) -> tuple[list[Path], list[Path]]:
+    """List the files and folders that a contestant reads, and those that it writes."""
     work, options = materials.work, runner.name.framework_options
     readable = [materials.folder, *_folders_of(materials.package)]
     readable += [Path(plan.data)] if "/" in plan.data else []
@@ -60,7 +66,7 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
         readable += [Path(options["suite"]).parent, Path(options.get(PATH) or ".").absolute()]
     if runner.name.framework == CALLABLES:  # a callable, of a module in the current folder or in a checkout
         readable += [Path.cwd(), Path(options.get(PATH) or ".").absolute()]
-    return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)), gpu=plan.device != "cpu")
+    return readable, writable
 
 
 def _folders_of(package: str) -> list[Path]:

@@ -10,11 +10,14 @@ import msgspec
 from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.machine.files.regular_file import content_of
 from fairlap.render.bundle.archive import CODE, Archive, unpacked
+from fairlap.render.bundle.contents import RUN, SAMPLES, SampleFile
 from fairlap.render.bundle.form import check_form
 from fairlap.render.bundle.manifest import FORMAT, MANIFEST, MANIFEST_HASH, Manifest, sha256
 from fairlap.render.bundle.recomputed import recompute
 from fairlap.render.bundle.signature import SIGNATURE, WrongSigner, fits, signer_of
+from fairlap.store.runs.run_file import SamplesOfProcess
 
 CHANGED, NOT_MADE_AGAIN = "E_BUNDLE_CHANGED", "E_BUNDLE_VERSION"
 READINGS = (
@@ -74,6 +77,24 @@ def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | 
     found.unchecked, found.counts = [READINGS, LICENCES_AS_STATED, *again.unchecked], again.counts
     _check_signature(found, archive, whose, signers)
     return found
+
+
+def checked_run_of(path: Path) -> bytes:
+    """Return the document that ``fairlap runs export`` writes: the run with its raw samples."""
+    content = content_of(path)
+    found = verify(content, str(path))
+    if not found.is_whole:
+        raise InvalidRequest(
+            f"{path} was changed since it was written: {found.problems[0]}; `fairlap verify {path}` lists all",
+            code=CHANGED,
+        )
+    parts = unpacked(content, str(path)).parts
+    document = msgspec.json.decode(parts[RUN])
+    document["samples"] = [
+        SamplesOfProcess(each.block, each.contestant, each.quantity, parts[each.part])
+        for each in msgspec.json.decode(parts[SAMPLES], type=list[SampleFile])
+    ]
+    return msgspec.json.encode(document)
 
 
 def _check_signature(found: Verification, archive: Archive, whose: str, signers: Path | None) -> None:

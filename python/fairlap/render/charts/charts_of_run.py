@@ -9,8 +9,6 @@ from typing import Any
 from fairlap.render.charts import resources as other_charts
 from fairlap.render.charts import scaling, sizes
 from fairlap.render.charts import speed as speed_charts
-from fairlap.render.charts.learning import learning
-from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.parts.chart import Chart, JudgedAxis, Scope, left_out
 from fairlap.render.charts.parts.chart_tables import group_of, pictures_of
@@ -18,10 +16,11 @@ from fairlap.render.charts.parts.look import CONTESTANT_COLOURS, CONTESTANTS, LA
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
 from fairlap.render.items_by_batch import time_per_item_ns
+from fairlap.render.scenario_side import render_sides
 from fairlap.results.results import Results
 from fairlap.scenarios.added import Picture
 
-_LOAD, _INTERVALS = "load", "intervals"
+_INTERVALS = "intervals"
 _OF_CALLS = ("percentiles", "curves", "sample_curves", "samples", "trade")
 _HEIGHT = 280
 _COLOURS = {
@@ -40,8 +39,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     charts = [
         speed_charts.ranked_intervals(axis),
         *_if_several_precisions(shown, axis),
-        *_if_trained_to_a_score(tables),
-        *([latency_against_rate()] if tables["load"] else []),
+        *(chart for side in render_sides() for chart in side.charts(tables)),
         *(_added(each) for each in pictures_of(shown)),
         *_if_both_conditions(shown, axis),
         speed_charts.percentiles(),
@@ -84,10 +82,9 @@ def _added(picture: Picture) -> Chart:
 
 
 def main_chart_of(charts: Sequence[Chart]) -> Chart:
-    """Choose the chart of what contestants are ranked by: rates under load, else times."""
-    by_key = {chart.key: chart for chart in charts}
-    load = by_key.get(_LOAD)
-    return by_key[_INTERVALS] if load is None or load.absent else load
+    """Choose the chart of what contestants are ranked by: one of their scenario, else that of the intervals."""
+    of_scenario = (chart for chart in charts if chart.is_main and not chart.absent)
+    return next(of_scenario, next(chart for chart in charts if chart.key == _INTERVALS))
 
 
 def main_charts_by_batch(charts: Sequence[Chart]) -> list[Chart]:
@@ -117,17 +114,6 @@ def _if_several_precisions(shown: Results, axis: JudgedAxis) -> list[Chart]:
     if len(precisions) < 2:
         return []
     return [time_against_error(axis, precisions, together=all(len(work.precisions) > 1 for work in works))]
-
-
-def _if_trained_to_a_score(tables: Tables) -> list[Chart]:
-    if not tables["learning"]:
-        return []
-    time_note = (
-        "One line for each process, one mark for each epoch. Only the time of steps counts. The dashed line is the "
-        "score that was asked for."
-    )
-    steps_note = "Contestants of a block take the same batches, so their lines differ by rounding alone."
-    return [learning("seconds", "seconds of training", time_note), learning("steps", "steps", steps_note)]
 
 
 def _if_batches_were_tried(shown: Results) -> list[Chart]:

@@ -9,7 +9,7 @@ from typing import Any
 from fairlap import quantity_text
 from fairlap.machine.hardware.instructions import measured_name
 from fairlap.machine.hardware.roofs import LEVELS, Roofs
-from fairlap.render.charts.parts.chart import Chart, coloured, contestant_only, named, spec_of
+from fairlap.render.charts.parts.chart import Chart, coloured, named, spec_of
 from fairlap.render.charts.parts.libraries import altair
 from fairlap.render.charts.parts.look import INK, MUTED
 from fairlap.results.columns.roofline import NUMBER_TYPES, PLAIN, roofs_under
@@ -119,9 +119,6 @@ def roofline() -> Chart:
             alt.Tooltip("share:N", title="share"),
         ],
     )
-    words = rows.mark_text(align="left", dx=9, fontSize=11).encode(
-        x=x, y=y, text="contestant:N", color=contestant_only()
-    )
     return Chart(
         "roofline",
         "Roofline",
@@ -129,6 +126,6 @@ def roofline() -> Chart:
         "level of memory, a flat line the peak of arithmetic. A mark far below both roofs is bound by neither: look at "
         "its overhead. Both axes are logarithmic.",
         ("roofline", "roof_lines"),
-        spec_of(alt.layer(drawn, of_memory, of_arithmetic, dots, words).properties(height=340)),
+        spec_of(alt.layer(drawn, of_memory, of_arithmetic, dots).properties(height=340)),
         keyed=True,
     )

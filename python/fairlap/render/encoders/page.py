@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 
 from fairlap.render.charts.parts.look import DARK, LIGHT, Look
@@ -11,6 +12,7 @@ from fairlap.render.report.markup import Markup, breaking, scrolling, table, tag
 from fairlap.render.report.still_page import still_page
 
 _ABSENT = "–"
+_BOUNDS = re.compile(r"\[[^\[\]]*\]")
 
 
 def page_of(document: Document) -> bytes:
@@ -32,11 +34,14 @@ def wide_table(shown: Table, contestants: Sequence[str] = ()) -> Markup:
     ``contestants`` has the contestant of each row, for a page with a filter.
     """
     rows = [{head: _cell(cell) for head, cell in zip(shown.heads, row, strict=True)} for row in shown.rows]
-    return scrolling(shown.caption, table(shown.caption, shown.heads, rows, "cards", contestants))
+    return scrolling(shown.caption, table(shown.caption, shown.heads, rows, "cards pairs", contestants))
 
 
-def _cell(text: str) -> Markup | str:
-    return text if text[:1].isdecimal() else breaking(text or _ABSENT)
+def _cell(text: str) -> Markup:
+    if not text[:1].isdecimal():
+        return tag("span", breaking(text or _ABSENT))
+    bounded = _BOUNDS.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
+    return tag("span", bounded, class_=None if " " in text else "whole")  # dates have hyphens, where lines would break
 
 
 def _list(notes: Sequence[str]) -> Markup | None:
@@ -52,9 +57,9 @@ def _figure(picture: Picture | None) -> Markup | None:
     drawn = tag(
         "picture",
         tag("source", srcset=_source(picture.draw, DARK), media="(prefers-color-scheme: dark)"),
-        tag("img", src=_source(picture.draw, LIGHT), alt=picture.described, style="max-width: 100%; height: auto"),
+        tag("img", src=_source(picture.draw, LIGHT), alt=picture.described, class_="still"),
     )
-    return tag("figure", note, drawn)
+    return tag("figure", note, scrolling(picture.described, drawn))
 
 
 def _source(draw: Drawing, look: Look) -> str:

@@ -226,9 +226,8 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Group the rows by table, in their order."""
     groups: dict[object, list[Row]] = {}
     for row in rows:
-        key = (row.run, row.workload, row.mode, *row.ranked_precisions, row.batch, row.threads, row.device, row.data)
-        key = (*key, row.train_on, row.scale, row.load)
-        groups.setdefault((*key, row.conditions), []).append(row)
+        key = (row.run, row.work_id, row.threads, row.device, row.data, row.conditions)
+        groups.setdefault(key, []).append(row)
     return list(groups.values())
 
 

@@ -10,9 +10,8 @@ from functools import partial
 from fairlap import quantity_text
 from fairlap.errors import shortened
 from fairlap.render.judged import common_unit_ns, judged_text
-from fairlap.render.report.load_columns import LOAD_COLUMNS
 from fairlap.render.scenario_figures import scenario_figures_text
-from fairlap.render.scenario_side import summaries
+from fairlap.render.scenario_side import columns_of_scenarios, summaries
 from fairlap.render.text.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.text.scores import scores_text
 from fairlap.render.text.settings_search_text import settings_text
@@ -55,8 +54,9 @@ def columns_shown(rows: Sequence[Row]) -> list[ShownColumn]:
         by: [row for row in rows if row.judged_by == by] for by in dict.fromkeys(row.judged_by for row in rows)
     }
     judged = [ShownColumn(by, partial(_judged, by, common_unit_ns(of))) for by, of in by_judged.items()]
+    own = [ShownColumn(each.head, each.text) for each in columns_of_scenarios()]
     of_scenarios = [ShownColumn(each.head, each.text) for each in summaries()]
-    columns = [*_WHO, *judged, *_COLUMNS, *of_scenarios, _ALSO]
+    columns = [*_WHO, *judged, _RATIO, *own, *_COLUMNS, *of_scenarios, _ALSO]
     return [column for column in columns if column.always or any(column.read(row) for row in rows)]
 
 
@@ -116,9 +116,8 @@ _WHO = (
     ShownColumn("best settings", _best_settings),
     ShownColumn("version", lambda row: as_code(row.version or "")),
 )
+_RATIO = ShownColumn("times the baseline", _ratio)
 _COLUMNS = (
-    ShownColumn("times the baseline", _ratio),
-    *(ShownColumn(column.head, column.text) for column in LOAD_COLUMNS),
     ShownColumn("LoadGen", _loadgen),
     ShownColumn("time of a call", time_of_a_call),
     ShownColumn("speed-up", speed_up_text),

@@ -43,8 +43,8 @@ def versions_of(run: Run) -> Versions:
     for contestant in run.plan.contestants:
         if contestant.url:
             raise unusable(f"{contestant.url} is a server that was there before the race")
-        if contestant.python or " @ " in contestant.release:
-            raise unusable(f"the package or the Python of {contestant.text} came from this machine")
+        if contestant.python or contestant.image or " @ " in contestant.release:
+            raise unusable(f"the package, the Python or the image of {contestant.text} came from this machine")
         packages = _packages(contestant, run.plan.device, run.plan.precisions)
         if contestant.is_apart or not packages:
             continue  # the plan has the version that was asked for

@@ -11,7 +11,7 @@ from fairlap.render.judged import judged_text, ratios_note
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.render.scenario_side import notes_on
 from fairlap.request.work import Work
-from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE
+from fairlap.results.quantities.other_quantities import QUANTITIES_OF_A_DEVICE
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult

@@ -21,7 +21,6 @@ from fairlap.render.document import Section
 from fairlap.render.items_by_batch import noted_least_times
 from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline, headline_of_one, times_per_item
-from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
 from fairlap.render.report.decision import decided
@@ -29,21 +28,21 @@ from fairlap.render.report.markup import Child, Markup, joined, json_island, scr
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
 from fairlap.render.report.ranked_table import ranked_table
-from fairlap.render.report.scaling_table import NOTE as NOTE_ON_SCALES
-from fairlap.render.report.scaling_table import scaling_tables
-from fairlap.render.report.settings_searches import settings_search
-from fairlap.render.report.slice_tables import slice_tables
+from fairlap.render.report.searches import batch_tries, settings_search
+from fairlap.render.report.section_tables import section_tables
+from fairlap.render.scenario_side import render_sides
 from fairlap.render.text.corrupted_scores import NOTE as NOTE_ON_CORRUPTED
 from fairlap.render.text.corrupted_scores import corrupted_sections
 from fairlap.render.text.group_scores import NOTE as NOTE_ON_GROUPS
 from fairlap.render.text.group_scores import group_sections
+from fairlap.render.text.scaling import NOTE as NOTE_ON_SCALES
+from fairlap.render.text.scaling import scaling_sections
 from fairlap.request.work import Work
 from fairlap.request.work_title import work_title
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
 _SECTIONS = {
-    "load": "Latency under load",
     "speed": "Time of a call",
     "scaling": "Speed-up and efficiency",
     "cold": "Start-up",
@@ -258,11 +257,14 @@ def _tables(shown: Results) -> Markup:
 
 
 def _scaled(shown: Results) -> Markup | None:
-    return _section("Scaling", scaling_tables(shown), NOTE_ON_SCALES, "scales") if shown.scaling else None
+    if not shown.scaling:
+        return None
+    tables = section_tables(scaling_sections(shown), by_contestant=True)
+    return _section("Scaling", tables, NOTE_ON_SCALES, "scales")
 
 
 def _slices(title: str, sections: Sequence[Section], note: str, name: str) -> Markup | None:
-    return _section(title, slice_tables(sections), note, name) if sections else None
+    return _section(title, section_tables(sections), note, name) if sections else None
 
 
 def _fed(shown: Results) -> Markup | None:
@@ -308,9 +310,10 @@ def _compiled(shown: Results) -> Markup | None:
 
 
 def _charts(charts: Sequence[Chart]) -> list[Markup]:
+    of_scenarios = {key: title for side in render_sides() for key, title in side.sections.items()}
     return [
         tag("section", tag("h2", title), (_figure(chart) for chart in charts if chart.section == key), id=key)
-        for key, title in _SECTIONS.items()
+        for key, title in (of_scenarios | _SECTIONS).items()
         if any(chart.section == key for chart in charts)
     ]
 

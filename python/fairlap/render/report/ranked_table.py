@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from fairlap import quantity_text
 from fairlap.models.modes import MODES
 from fairlap.render.judged import common_unit_ns, judged_and_bounds, modes_texts
-from fairlap.render.report.load_columns import LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scenario_figures import scenario_figures_text
-from fairlap.render.scenario_side import summaries
+from fairlap.render.scenario_side import Summary, columns_of_scenarios, summaries
 from fairlap.render.text.contestant_lines import causes_of_modes, codes_of_a_contestant
 from fairlap.render.text.scores import scores_text
 from fairlap.render.text.settings_search_text import settings_text
@@ -49,15 +48,15 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
         against = f"{judged.by} of {shown.baseline or 'the first'} over its own"
     rows_of_work = [row for _, row in work_result.with_rows()]
     longest = max((row.judged.value for row in rows_of_work if row.judged), default=0.0)
-    under_load = load_columns(rows_of_work)
-    apart = bool(under_load) or any(row.reported_ns for row in rows_of_work)  # what is ranked are no calls
-    heads = ["place", "contestant", judged.by, against, *(column.head for column in under_load)]
+    own = [column for column in columns_of_scenarios() if any(map(column.text, rows_of_work))]
+    apart = bool(own) or any(row.reported_ns for row in rows_of_work)  # what is ranked are no calls
+    heads = ["place", "contestant", judged.by, against, *(column.head for column in own)]
     heads += [] if apart else ["p99", "per second"]
     heads += [_TIME_OF_A_CALL] if apart or not judged.of_rounds else []
     heads += [first, "peak memory", "error"]
     units = _Units.of(rows_of_work)
     rows = [
-        _cells(shown, result, row, longest, units, (judged.by, against, first)) | _under_load(row, under_load)
+        _cells(shown, result, row, longest, units, (judged.by, against, first)) | _of_scenario(row, own)
         for result, row in work_result.with_rows()
     ]
     names = [result.contestant for result, _ in work_result.with_rows()]
@@ -124,7 +123,7 @@ def _cells(
     }
 
 
-def _under_load(row: Row, columns: Sequence[LoadColumn]) -> Cells:
+def _of_scenario(row: Row, columns: Sequence[Summary]) -> Cells:
     return {column.head: _or_dash(row, column.field, column.text(row)) for column in columns}
 
 

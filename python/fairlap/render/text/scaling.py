@@ -15,6 +15,10 @@ from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.verdict import LatencyBandwidth
 
+NOTE = (
+    "Speed-up is over the smallest scale of the same contestant, within the same pass over the works; efficiency is "
+    "its share of a linear one. Brackets are 95 % intervals. Contestants are compared with each other at one scale."
+)
 HEADS = ("contestant", "scale", "median", "speed-up", "efficiency", "exchange", "straggler")
 _AGAINST_LINEAR = {"faster": "above linear", "slower": "below linear", "equivalent": "linear"}
 _PROJECTED = 2  # times the largest scale

@@ -16,8 +16,12 @@ from fairlap.render.charts.parts.labels import label_expression
 from fairlap.render.charts.parts.libraries import drawn
 from fairlap.render.charts.parts.look import Look
 
-_WIDTH, _HEIGHT = 860, 240
+_WIDTH, _HEIGHT, _LINE = 860, 240, 14
 _NS_PER_S = 1e9
+_DAY, _MONTH, _TIME = "%b %d", "%b %Y", "%H:%M"
+_DATES = {"year": "%Y", "quarter": _MONTH, "month": _MONTH, "week": _DAY, "date": _DAY, "day": _DAY} | dict.fromkeys(
+    ("hours", "minutes"), _TIME
+)
 
 
 def all_trends(history: ModelHistory, look: Look) -> str:
@@ -43,14 +47,16 @@ def _spec(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[str,
         "field": "contestant",
         "type": "nominal",
         "scale": {"domain": names, "range": look.colours(len(names))},
-        "legend": {"title": None, "orient": "top", "labelExpr": label_expression(names)},
+        "legend": {"title": None, "orient": "top", "symbolOpacity": 1, "labelExpr": label_expression(names)},
     }
-    x = {"field": "began_at", "type": "temporal", "title": None}
+    x = {"field": "began_at", "type": "temporal", "title": None, "axis": {"format": _DATES, "tickCount": 8}}
     labels = _labels(found.trend)
     axis = {"title": found.trend.quantity, **labels, "tickCount": 5}
-    y = {"field": "value", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 20}, "axis": axis}
+    marks = _marks(found, asked)
+    padding = max([20, *(_LINE * len(each["text"]) + 8 for each in marks)])  # room for the texts above the series
+    scale = {"type": "log", "nice": False, "padding": padding}
+    y = {"field": "value", "type": "quantitative", "scale": scale, "axis": axis}
     bounds = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    marks = [_mark(found.trend, change, asked) for change in found.changes]
     layers: list[dict[str, Any]] = [
         {
             "data": {"values": [record for each in asked for record in _points(found.trend, each)]},
@@ -72,7 +78,7 @@ def _spec(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[str,
         },
         {
             "data": {"values": marks},
-            "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top", "fontSize": 11},
+            "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top", "fontSize": 11, "lineHeight": _LINE},
             "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "text"}},
         },
     ]  # fmt: skip
@@ -125,7 +131,15 @@ def _levels(trend: Trend, series: Series, changes: tuple[Change, ...]) -> list[d
     return found
 
 
-def _mark(trend: Trend, change: Change, asked: tuple[Series, ...]) -> dict[str, Any]:
+def _marks(found: TrendHistory, asked: tuple[Series, ...]) -> list[dict[str, Any]]:
+    """Name what changed with a run, each on a line of its own: several names at one place would not be legible."""
+    texts: dict[str, list[str]] = {}
+    for change in found.changes:
+        texts.setdefault(change.began_at, []).append(_text(found.trend, change, asked))
+    return [{"began_at": began_at, "text": lines} for began_at, lines in texts.items()]
+
+
+def _text(trend: Trend, change: Change, asked: tuple[Series, ...]) -> str:
     share = f"{100 * (ratio_of(trend, change)[0] - 1):+.1f} %"
     name = "machine" if change.cause == "machine" else subject_text(change) if len(asked) > 1 else change.versions[1]
-    return {"began_at": change.began_at, "text": f"{name} {share}"}
+    return f"{name} {share}"

@@ -1,7 +1,7 @@
 """Where a contestant's package comes from: ``with=numpy==2.1.0``, a wheel, a source folder or a commit; and its Python.
 
-A user names a file, folder or commit as is convenient. A plan has it pinned: by the hash of the bytes, by that of all
-files, or by the whole commit, so that it installs the same or nothing.
+A user names a file, folder, commit or image as is convenient. A plan has it pinned: by the hash of the bytes, by that
+of all files, by the whole commit or by the image's id, so that it runs the same or nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from fairlap.secrets import without_secrets
 
 WITH, PYTHON, BUILD = "with", "python", "build"
 INDEX, FIND_LINKS = "index", "find_links"
+DOCKER = "docker"  # an image, in a container of which it runs
 INSTALLED_FIRST = "FAIRLAP_INSTALLED_FIRST"
 """A variable of a process whose package was installed for it: the current folder is then searched last."""
 
-OF_ENVIRONMENTS = (WITH, PYTHON, BUILD, INDEX, FIND_LINKS)
+OF_ENVIRONMENTS = (WITH, PYTHON, BUILD, INDEX, FIND_LINKS, DOCKER)
 """Options of any contestant that runs in Python, which say what its environment is made from."""
 
 E_CONTESTANT = "E_CONTESTANT"
@@ -32,6 +33,8 @@ _PINNED = re.compile(
     r"| @ (?P<folder>file:///[^\s#]*)#tree=(?P<tree>[0-9a-f]{64})"
     r"| @ git\+(?P<repository>(file|https|ssh)://[^\s#]+)@(?P<commit>[0-9a-f]{40}([0-9a-f]{24})?))"
 )
+_IMAGE = re.compile(r"(?P<image>[A-Za-z0-9][A-Za-z0-9._/:@-]*)(#sha256=(?P<id>[0-9a-f]{64}))?")
+_BEFORE_TAG = re.compile(r"(^|@)docker=(([^@]*/)?[^:/@]+|[^@]+@sha256)$")
 _COMMIT = re.compile(r"git\+(?P<repository>(file|https|ssh)://[^\s#]+)@(?P<revision>[^\s#@:-][^\s#@:]*)")
 _VERSION_OF_PYTHON = re.compile(r"\d\.\d{1,2}(\.\d{1,3})?t?")
 _FLAG = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
@@ -85,6 +88,22 @@ def pinned_commit(package: str, repository: str, commit: str) -> str:
     return f"{package} @ {_GIT}{repository}@{commit}"
 
 
+def pinned_image(image: str, id_: str) -> str:
+    return f"{image}#sha256={id_}"
+
+
+def image_in(text: str) -> tuple[str, str]:
+    """Split an image into its name and the SHA-256 that is its id, which is empty before it is pinned."""
+    name, _, id_ = text.partition("#sha256=")
+    return name, id_
+
+
+def goes_on_with_tag(part: str, following: str) -> bool:
+    """Whether the colon between these parts of a contestant belongs to the name of its image."""
+    is_option = "=" in following.partition("#sha256=")[0]
+    return not is_option and _BEFORE_TAG.search(part) is not None
+
+
 def source_in(requirement: str) -> tuple[str, str] | None:
     """Find what is built first: a folder with its hash, or a repository with its commit. None of what pip installs."""
     found = _PINNED.fullmatch(requirement)
@@ -123,6 +142,9 @@ def origin_of(options: Sequence[tuple[str, str]]) -> dict[str, str]:
     if "folder" in pinned:
         pinned["folder"] = path_of(pinned["folder"])
     others = {name: given[name] for name in (PYTHON, INDEX, FIND_LINKS) if name in given}
+    if DOCKER in given:
+        name, id_ = image_in(given[DOCKER])
+        others |= {"image": name, "image_id": f"sha256:{id_}" if id_ else ""}
     flags = {BUILD: " ".join(flags_in(options))} if BUILD in given else {}
     return {name: without_secrets(value) for name, value in {**pinned, **flags, **others}.items() if value}
 
@@ -156,12 +178,17 @@ def _is_place_of_wheels(text: str) -> bool:
     return _is_index(text) or not text.startswith("-")
 
 
+def _is_image(text: str) -> bool:
+    return _IMAGE.fullmatch(text) is not None
+
+
 _FORMS = {
     WITH: _is_origin,
     PYTHON: _is_python,
     BUILD: _is_flag,
     INDEX: _is_index,
     FIND_LINKS: _is_place_of_wheels,
+    DOCKER: _is_image,
 }
 _MEANT: Mapping[str, str] = {
     WITH: "a release such as numpy==2.1.0, nor ./PACKAGE.whl, ./FOLDER or git+file:///REPOSITORY@COMMIT",
@@ -169,4 +196,5 @@ _MEANT: Mapping[str, str] = {
     BUILD: "of the form NAME=VALUE, such as build=CFLAGS=-O3",
     INDEX: "the address of a package index, such as https://HOST/simple",
     FIND_LINKS: "a folder of wheels, nor an address",
+    DOCKER: "the name of an image, such as docker=pytorch:2.13",
 }

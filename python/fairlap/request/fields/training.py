@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.suggestions import not_one_of
 
 STEPS_OF_AN_ANSWER = 3
 """From the weights that were given, on the inputs that take turns: the second step needs what the first one kept."""
@@ -148,7 +149,7 @@ def _schedule_of(kind: ScheduleKind) -> Callable[..., Schedule]:
 def _read(text: str, kinds: dict[str, Callable[..., Any]], what: str, example: str) -> Any:
     kind, _, rest = text.strip().partition(":")
     if kind not in kinds:
-        raise InvalidRequest(f"{text!r} is not a known {what}; there are {', '.join(kinds)}, such as {example}")
+        raise InvalidRequest(f"{what}, such as {example}: {not_one_of(kind, kinds)}")
     settings: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
         name, equals, value = part.partition("=")

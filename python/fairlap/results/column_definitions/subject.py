@@ -72,7 +72,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str],
         _contestant(
             "Where the package came from that was installed for it: a release, wheel, folder or commit with its hash, "
-            "the flags of its build, and the Python; empty for what was installed already."
+            "the flags of its build, and the Python, or the image with its id; empty for what was installed already."
         ),
     ]
     route: Annotated[

@@ -11,8 +11,8 @@ from fairlap import quantity_text, verdict
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.column_definitions.resources import time_to_first
 from fairlap.results.decision.uses import COST, FIRST, LATENCY, P99, THROUGHPUT, Weight
-from fairlap.results.other_quantities import P99 as P99_METRIC
-from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE
+from fairlap.results.quantities.other_quantities import P99 as P99_METRIC
+from fairlap.results.quantities.other_quantities import TIME_TO_FIRST_INFERENCE
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult

@@ -18,7 +18,7 @@ from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.printable import one_line
 from fairlap.race.planning.plan import Plan
-from fairlap.results.other_quantities import quantity_keys
+from fairlap.results.quantities.other_quantities import quantity_keys
 from fairlap.results.work_result import WorkResult
 from fairlap.suggestions import did_you_mean
 from fairlap.verdict import RequiredChange, Slowdown

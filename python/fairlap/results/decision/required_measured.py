@@ -13,7 +13,12 @@ from fairlap.request.names import COMMAND
 from fairlap.request.work import Work
 from fairlap.results.decision.gate_findings import E_QUANTITY, require_known
 from fairlap.results.decision.requirements import Requirement
-from fairlap.results.other_quantities import ENERGY, FIRST_ANSWERS, QUANTITIES_OF_A_DEVICE, core_quantity_keys
+from fairlap.results.quantities.other_quantities import (
+    ENERGY,
+    FIRST_ANSWERS,
+    QUANTITIES_OF_A_DEVICE,
+    core_quantity_keys,
+)
 
 _OF_A_DEVICE = frozenset(each.key for each in QUANTITIES_OF_A_DEVICE)
 _FIRST = {each.key: answer for answer, each in FIRST_ANSWERS.items()}

@@ -14,7 +14,7 @@ from fairlap.models.task_metrics import ACCURACY, found_metric
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.flat_row import columns
-from fairlap.results.other_quantities import quantity_keys
+from fairlap.results.quantities.other_quantities import quantity_keys
 from fairlap.results.row import Row
 from fairlap.suggestions import did_you_mean
 

@@ -26,7 +26,7 @@ SPEED_UP = verdict.THROUGHPUT
 EFFICIENCY = verdict.Metric("throughput per core", "items/s", better="higher")
 
 
-def scaling_of(plan: Plan, found: Sequence[WorkResult], *, margin: float = 0.02) -> tuple[ScalingSeries, ...]:
+def scaling_of(plan: Plan, found: Sequence[WorkResult]) -> tuple[ScalingSeries, ...]:
     """All contestants on all works that were raced at several scales. One family of comparisons for each question."""
     passes = _passes(plan)
     series = [
@@ -36,8 +36,8 @@ def scaling_of(plan: Plan, found: Sequence[WorkResult], *, margin: float = 0.02)
     ]
     measured = [each for each in series if each is not None]
     with_efficiency = [each for each in measured if not each.no_efficiency(plan.device)]
-    speed_ups = _judged(measured, SPEED_UP, plan.device, margin)
-    efficiencies = _judged(with_efficiency, EFFICIENCY, plan.device, margin)
+    speed_ups = _judged(measured, SPEED_UP, plan.device)
+    efficiencies = _judged(with_efficiency, EFFICIENCY, plan.device)
     return tuple(each.compared(plan.device, speed_ups, efficiencies) for each in measured)
 
 
@@ -224,12 +224,12 @@ def _why_not(found: ContestantResult | None) -> str:
     return "" if found.ranked else found.trouble
 
 
-def _judged(measured: Sequence[_Measured], metric: verdict.Metric, device: str, margin: float) -> _Comparisons:
+def _judged(measured: Sequence[_Measured], metric: verdict.Metric, device: str) -> _Comparisons:
     """By table and scale, how it compares with the smallest scale."""
     by_name = {each.name: each for each in measured}
     tables = [table for each in measured if (table := each.table(metric, device)) is not None]
     found = {}
-    for each in verdict.judge(tables, margin=margin) if tables else ():
+    for each in verdict.judge(tables) if tables else ():
         smallest = by_name[each.workload].smallest.text
         if smallest in (each.a, each.b):
             own = each if each.b == smallest else each.reversed()

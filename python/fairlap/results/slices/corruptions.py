@@ -17,8 +17,6 @@ from fairlap.results.slices.compared_with import Key, compared_slices, compared_
 from fairlap.results.slices.judged_changes import Changes, Judged, changes_of, judged_changes, slice_score
 from fairlap.results.slices.slice_score import CorruptedScore, CorruptionScore
 
-_Scores = Mapping[str, Mapping[str, Score | None]]  # by corruption, then by severity
-
 
 def scores_on_corrupted(run: Run, baseline: str = "") -> dict[Key, dict[str, CorruptedScore]]:
     """By contestant and work, then by metric; nothing where no corruptions were asked for."""

@@ -19,6 +19,7 @@ TIME_OF_A_FED_BATCH = "time of a fed batch"
 class Calls(Scenario):
     race_side = "fairlap.scenarios.calls.race.from_request:CallsFromRequest"
     render_side = "fairlap.scenarios.calls.render.shown:CallsShown"
+    times_of_a_batch = (TIME_OF_A_CALL, TIME_OF_A_FED_BATCH)
     judged_before: ClassVar[tuple[JudgedBefore, ...]] = (
         JudgedBefore(
             "reported_ns", "ns", lambda cells, _counted: time_reported_by(cells["reported_by"]), ("reported_by",)
@@ -50,7 +51,8 @@ def judged_calls(processes: Sequence[ProcessResult]) -> Judged:
         by = time_reported_by(timed.in_force[REPORTED])
     else:
         by = TIME_OF_A_CALL if quantity == "wall_ns" else f"median {quantity} of a call"  # of an older fairlap
-    return Judged(by, verdict.METRICS_OF_CALLS.get(quantity, verdict.LATENCY), _headline_ns, of_rounds=True)
+    metric = verdict.METRICS_OF_CALLS.get(quantity, verdict.LATENCY)
+    return Judged(by, metric, _headline_ns, of_rounds=True, is_named=by != TIME_OF_A_CALL)
 
 
 def _judged_value(by: str, given_unit: str) -> Judged:

@@ -123,7 +123,7 @@ class Digits(Calls):
         by = f"{TIME_OF_A_CALL} that keeps " + (f"{needed:g} digits" if given else "half of the possible digits")
         found = super().judge(asked, work, processes, ranked)
         short = {name: why for name, own in processes.items() if (why := _why_short(own, needed)) is not None}
-        judged = replace(found.judged, by=by) if found.judged.by == TIME_OF_A_CALL else found.judged
+        judged = replace(found.judged, by=by, is_named=True) if found.judged.by == TIME_OF_A_CALL else found.judged
         return Ruling(judged, short, remark=f"ranked with {needed:.1f} digits or more")
 
 

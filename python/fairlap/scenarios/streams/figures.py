@@ -134,7 +134,8 @@ def _known(times_ns: Times) -> tuple[float | None, ...]:
 def _counts_of(served: Served) -> Counts:
     whole = [answer for answer in served.answers if answer.failure is None]
     failures = [answer.failure for answer in served.answers if answer.failure is not None]
-    wrong = [answer for answer in whole if _has_wrong_length(answer)]
+    says_its_end = any(answer.finish for answer in whole)
+    wrong = [answer for answer in whole if _has_wrong_length(answer, says_its_end=says_its_end)]
     cached = [answer.cached_tokens for answer in whole if answer.cached_tokens is not None]
     return Counts(
         requests=len(served.answers),
@@ -173,13 +174,13 @@ def _was_away(served: Served) -> bool:
     return False
 
 
-def _has_wrong_length(answer: Answer) -> bool:
-    """One that its model ended may be shorter."""
+def _has_wrong_length(answer: Answer, *, says_its_end: bool) -> bool:
+    """One that its model ended may be shorter; one that no model ended was cut, where others of its server say how."""
     tokens = answer.asked_tokens
     if answer.tokens == tokens:
         return False
     if answer.counted_by == "events":  # how many tokens an event holds is not known
-        return len(answer.came_ns) > tokens
+        return len(answer.came_ns) > tokens or (says_its_end and not answer.finish)
     return answer.tokens > tokens or answer.finish in ("", _AT_THE_LENGTH)
 
 

@@ -31,19 +31,21 @@ from fairlap.scenarios.streams.streams_found import (
 )
 from fairlap.scenarios.streams.stress_figures import (
     STRESS_FIGURES,
-    answered_beyond_per_s,
     recovery_notices,
     recovery_ns,
+    served_beyond_per_s,
 )
 
 TIME_OF_AN_ANSWER = "time of an answer"
 TOKENS_PER_SECOND = "tokens per second"
 LARGEST_RATE = "largest rate"
-ANSWERS_BEYOND = "answers per second in the overload"
+ANSWERS_BEYOND = "answers per second beyond capacity"
 CERTIFICATES = "certificates"
 """A setting in force, which every row of a server that streams has."""
 STARTED = "started"
 """Another one, of a server that fairlap started; it ends with how often."""
+WEIGHTS = "weights"
+"""Another one, of a server that was started by name: in which types its model's files hold them."""
 CLIENTS = "clients"
 """Another one, where several shared the load: their names."""
 E_CLIENT_LOST = "E_CLIENT_LOST"
@@ -55,6 +57,7 @@ FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
 TOO_FEW = "blocks have fewer than {} answers; give a longer --trial"
 ONE_EVENT = "its answers come in one event each"
 W_LONG_TURNS = "W_LONG_TURNS"
+_COMPARED_WITH = "its answers are what others are compared with"
 _NO_FLOOR = "a function is the client itself, or no answer came"
 
 _FEWEST = {50: 1, 90: FEWEST_FOR_P90, 99: FEWEST_FOR_P99}
@@ -83,8 +86,8 @@ _BY_TIME = Judged(TIME_OF_AN_ANSWER, verdict.Metric(TIME_OF_AN_ANSWER, "ns"), _a
 _BY_TOKENS = Judged(TOKENS_PER_SECOND, _TIME_PER_TOKEN, _tokens_per_s, "1/s", may_lack=True)
 _BY_OVERLOAD = Judged(
     ANSWERS_BEYOND,
-    verdict.Metric("time per answer in the overload", "ns", inverse=ANSWERS_BEYOND),
-    answered_beyond_per_s,
+    verdict.Metric("time per answer beyond capacity", "ns", inverse=ANSWERS_BEYOND),
+    served_beyond_per_s,
     "1/s",
     may_lack=True,
 )
@@ -146,6 +149,11 @@ def _identical_share(process: ProcessResult) -> float | None:
     return None if found is None else found.identical / found.prompts
 
 
+def _identical_text_share(process: ProcessResult) -> float | None:
+    found = None if process.streams is None else process.streams.agreement
+    return None if found is None else found.identical_characters
+
+
 def _ready_s(process: ProcessResult) -> float | None:
     return None if process.streams is None else process.streams.ready_s
 
@@ -185,7 +193,8 @@ class StreamedAnswers(Scenario):
         ),
         AddedFigure("server_ready_s", _ready_s, "fairlap did not start its server"),
         *STRESS_FIGURES,
-        AddedFigure("identical_answers_share", _identical_share, "its answers are what others are compared with"),
+        AddedFigure("identical_answers_share", _identical_share, _COMPARED_WITH),
+        AddedFigure("identical_text_share", _identical_text_share, _COMPARED_WITH),
         *(
             _added_by_client(part, percent)
             for part in ("first_token", "per_token", "whole_answer")

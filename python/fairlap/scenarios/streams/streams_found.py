@@ -136,6 +136,7 @@ class OverloadFound(msgspec.Struct, frozen=True, kw_only=True):
     first_token_p50_ns: float | None  # likewise
     recovery_s: float | None  # from its end; None where it had not recovered when the last request was due
     watched_s: float  # from its end to when the last request was due
+    served_per_s: float | None = None  # from its start until no more requests were open than before it
 
 
 class ManneredFound(msgspec.Struct, frozen=True, kw_only=True):

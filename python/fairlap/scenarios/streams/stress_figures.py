@@ -51,7 +51,7 @@ def _hung_up(found: ManneredFound) -> float | None:
     return found.hung_up / found.aborting if found.aborting else None
 
 
-answered_beyond_per_s = _beyond(lambda found: found.answered_per_s or None)
+served_beyond_per_s = _beyond(lambda found: found.served_per_s or None)
 _recovery_s = _beyond(lambda found: found.recovery_s)
 
 
@@ -74,6 +74,7 @@ def recovery_notices(processes: Sequence[ProcessResult]) -> list[Notice]:
 
 STRESS_FIGURES = (
     AddedFigure("overload_answers_per_s", _beyond(lambda found: found.answered_per_s), _NO_OVERLOAD),
+    AddedFigure("overload_served_per_s", _beyond(lambda found: found.served_per_s), _NO_OVERLOAD),
     AddedFigure("overload_answer_p50_ns", _beyond(lambda found: found.answer_p50_ns), _NO_OVERLOAD),
     AddedFigure("overload_first_token_p50_ns", _beyond(lambda found: found.first_token_p50_ns), _NO_OVERLOAD),
     AddedFigure("overload_failed_share", _beyond(lambda found: found.failed_share), _NO_OVERLOAD),

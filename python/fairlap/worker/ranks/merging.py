@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fairlap.frameworks.contract import Unsupported
 from fairlap.meters.memory import Memory
 from fairlap.models.array_files import safetensors
+from fairlap.models.modes import MODES
 from fairlap.models.rank_parts import RANK_STATE
 from fairlap.models.training.reference import LOSS
 from fairlap.request.work import Mode
@@ -92,7 +93,7 @@ def merged_arrays(ranks: Sequence[Mapping[str, Array]], mode: Mode) -> dict[str,
     found: dict[str, Array] = {}
     for name, array in first.items():
         drawn, bare = _split(name)
-        if mode != "train":
+        if not MODES[mode].trains:
             found[name] = np.concatenate([_of(rank, name, place) for place, rank in enumerate(ranks)])
         elif bare == LOSS:
             losses = [_of(rank, name, place) for place, rank in enumerate(ranks)]

@@ -21,6 +21,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions, http_options_in, without_http_options
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.frameworks.contract_parts.called_programs import ServerFailed
+from fairlap.models.modes import MODES
 from fairlap.models.workload import Workload
 from fairlap.scenarios.asking import Prepared
 from fairlap.worker.failure import FailedElsewhere
@@ -63,7 +64,7 @@ class OwnServer:
         assert options is not None
         self._options = options
         request = msgspec.structs.replace(request, options=without_server(request.options))
-        if request.mode != "infer" or request.device != "cpu":
+        if not MODES[request.mode].answers_inputs or request.device != "cpu":
             raise Unsupported(f"{OPTION}={HTTP} is for inference on the CPU")
         began_s = time.perf_counter()
         replies = self._start()

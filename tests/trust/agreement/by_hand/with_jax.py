@@ -7,6 +7,7 @@ from itertools import cycle, pairwise
 
 import jax
 import jax.numpy as jnp
+import nets_jax
 import numpy as np
 import optax
 from sizes import LENGTHS
@@ -92,6 +93,20 @@ def forecast():
             steps = jax.nn.relu(convolved(second, hidden, dilation) + kept)
         return (steps[:, -1] @ weight + bias).reshape(-1, 24, 7)
 
+    history = jax.device_put(drawn(8, 96, 7))
+    time_calls(lambda: call(params, history).block_until_ready())
+
+
+def vision_transformer():
+    """Time one image."""
+    params, call = jax.device_put(nets_jax.vision_transformer_weights(drawn)), jax.jit(nets_jax.vision_transformer)
+    image = jax.device_put(drawn(1, 3, 224, 224))
+    time_calls(lambda: call(params, image).block_until_ready())
+
+
+def recurrent_forecast():
+    """Time forecasts of eight sets of series."""
+    params, call = jax.device_put(nets_jax.recurrent_forecast_weights(drawn)), jax.jit(nets_jax.recurrent_forecast)
     history = jax.device_put(drawn(8, 96, 7))
     time_calls(lambda: call(params, history).block_until_ready())
 
@@ -288,7 +303,8 @@ def of_a_user(module, name, mode):
 
 if __name__ == "__main__":
     jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is IEEE's in fairlap
-    scenarios = (latency, forecast, grad, train, to_score, fed, mix, at_rate, largest_rate, generation, ranks)
+    networks = (forecast, vision_transformer, recurrent_forecast)
+    scenarios = (latency, *networks, grad, train, to_score, fed, mix, at_rate, largest_rate, generation, ranks)
     users = {
         f"{name}_{mode}": partial(of_a_user, module, name, mode)
         for module, name in (("users_jax", "residual_network"), ("users_flax", "network"))

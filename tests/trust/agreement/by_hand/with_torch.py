@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from nets_torch import RecurrentForecaster, VisionTransformer
 from timing import (
     of_items,
     run,
@@ -89,6 +90,20 @@ class Forecaster(nn.Module):
 def forecast():
     """Time forecasts of eight sets of series."""
     model, history = Forecaster().to(DEVICE).eval(), torch.randn(8, 96, 7, device=DEVICE)
+    with torch.inference_mode():
+        time_calls(waited(lambda: model(history)))
+
+
+def vision_transformer():
+    """Time one image."""
+    model, image = VisionTransformer().to(DEVICE).eval(), torch.randn(1, 3, 224, 224, device=DEVICE)
+    with torch.inference_mode():
+        time_calls(waited(lambda: model(image)))
+
+
+def recurrent_forecast():
+    """Time forecasts of eight sets of series."""
+    model, history = RecurrentForecaster().to(DEVICE).eval(), torch.randn(8, 96, 7, device=DEVICE)
     with torch.inference_mode():
         time_calls(waited(lambda: model(history)))
 
@@ -290,6 +305,8 @@ if __name__ == "__main__":
     scenarios = (
         latency,
         forecast,
+        vision_transformer,
+        recurrent_forecast,
         grad,
         train,
         to_score,

@@ -106,9 +106,6 @@ def test_noise_has_the_deviation_and_the_share_that_it_states() -> None:
     assert shares == pytest.approx([0.045, 0.045], rel=0.1)
 
 
-AROUND = {"square": ((-1, -1), (-1, 1), (1, -1), (1, 1)), "diamond": ((-1, 0), (1, 0), (0, 1), (0, -1))}
-
-
 def test_fog_is_a_fractal_by_squares_and_diamonds() -> None:
     cloud = light.fractal(4, 2.0, drawn())
     by_hand, random, step, wibble = np.zeros((4, 4)), drawn(), 4, 100.0

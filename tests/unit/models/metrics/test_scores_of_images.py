@@ -8,7 +8,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.models.metrics.metric import Output
 from fairlap.models.task_metrics import NotFinite, parts_of, require_labels, score_of, value_of
 
-quality = pytest.importorskip("skimage.metrics", reason="`make test` installs it and runs this")
+pytest.importorskip("skimage.metrics", reason="`make test` installs it and runs this")
 
 RNG = np.random.default_rng(3)
 LABELS = RNG.uniform(size=(6, 3, 16, 20))

@@ -54,6 +54,16 @@ def test_python_objects_are_called_so(tmp_path: Path, read: str) -> None:
     assert "Python objects" in str(refused_as(tmp_path / "labels.npy", read))
 
 
+@pytest.mark.parametrize("metric", ["top1", "mse", "psnr", "ndcg@2", "wer"])
+def test_a_label_that_is_missing_is_named_by_its_item(metric: str) -> None:
+    labels = np.zeros((4, 3))
+    labels[2, 1] = np.nan
+    with pytest.raises(FairlapError) as refused:
+        require_labels(metric, labels, 4, [Output("y", (4, 3), "float32")])
+    assert refused.value.code == "E_METRIC"
+    assert "item 2 is nan" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "labels",
     [

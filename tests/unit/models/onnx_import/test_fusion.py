@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from fairlap.models.onnx_import import Graph, build, load_graph
 from fairlap.models.onnx_import.fusion import fused
+from fairlap.models.onnx_import.libraries.torch_library import TorchLibrary
 from onnx import TensorProto, helper, numpy_helper
 
 _SHAPE = [2, 4, 6, 8]
@@ -124,3 +125,36 @@ def test_a_weight_that_is_used_turned_becomes_one_product(tmp_path: Path) -> Non
     graph = writer.graph(tmp_path, writer.add("Add", product, "b"), {"x": _SHAPE})
     assert _operators(graph) == ["Linear"]
     assert _agree(graph)
+
+
+def _spelt_out(query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
+    scores = query @ key.transpose(-1, -2) * scale
+    scores = scores if mask is None else scores + mask
+    if causal:
+        scores = scores + scores.new_full(scores.shape[-2:], -np.inf).triu(1)
+    return scores.softmax(-1) @ value
+
+
+@pytest.mark.parametrize("lead", [(2,), (2, 3), (2, 3, 1), (2, 3, 4), (1, 2, 2, 3)])
+def test_pytorch_attends_with_its_fused_kernel_whatever_the_axes(
+    lead: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel takes four axes, and with others PyTorch computes the parts one by one."""
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    library, asked = TorchLibrary(), list[int]()
+    original = torch.nn.functional.scaled_dot_product_attention
+
+    def spy(*values: Any, **how: Any) -> Any:
+        asked.extend(len(each.shape) for each in (*values, how["attn_mask"]) if each is not None)
+        return original(*values, **how)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", spy)
+    ones = (1,) * len(lead)
+    for of_keys in {lead, ones, (*lead[:-1], 1)}:
+        query, key, value = (torch.randn(*own, 6, 5, dtype=torch.float64) for own in (lead, of_keys, of_keys))
+        for shape in (None, (6,), (6, 6), (1, 6), (*ones, 6, 6), (*lead, 6, 6), (lead[0], *ones[1:], 1, 6)):
+            mask = None if shape is None else torch.randn(*shape, dtype=torch.float64)
+            for causal in (False,) if shape else (False, True):
+                given = (query, key, value, mask, 0.3, causal)
+                assert torch.allclose(library.attention(*given), _spelt_out(*given), atol=1e-12)
+    assert set(asked) <= {2, 4}

@@ -69,6 +69,24 @@ def test_a_conformer_takes_them(tmp_path: Path) -> None:
     assert refused.value.code == "E_DATA"
 
 
+def test_a_folder_above_or_below_the_right_one_is_answered_with_that(tmp_path: Path) -> None:
+    part = part_of_speech(tmp_path / "unpacked" / "LibriSpeech" / "dev-clean")
+    chapter = next(part.glob("*/*/"))
+    model = with_vocabulary(tmp_path)
+    for folder, right in ((part.parents[1], part.parent), (chapter.parent, part), (chapter, part)):
+        source = asked(folder, model)
+        readers: tuple[Callable[[], object], ...] = (
+            lambda source=source: inputs_of(source),  # type: ignore[misc]
+            lambda source=source: labels_in(source.labels, ["ctc_cer"], source),  # type: ignore[misc]
+            lambda folder=folder: items_in(data_named(str(folder))),  # type: ignore[misc]
+        )
+        for read in readers:
+            with pytest.raises(FairlapError) as refused:
+                read()
+            assert refused.value.code == "E_DATA"
+            assert f" {right};" in str(refused.value)
+
+
 def test_of_several_parts_those_to_test_are_held_out(tmp_path: Path) -> None:
     for name in ("train-clean-100", "train-other-500", "dev-clean", "test-clean"):
         part_of_speech(tmp_path / name)

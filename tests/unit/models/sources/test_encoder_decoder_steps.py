@@ -9,16 +9,12 @@ import pytest
 from fairlap.models.sources.python_models.hugging_face_models import LocalModel, module_of
 from own_generators import generated_by_transformers, generating_folder, generating_source
 
+pytestmark = pytest.mark.usefixtures("offline")
+
 for module in ("torch", "transformers"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
 
 PROMPT, TOKENS, BATCH = 9, 6, 2
-
-
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")
 
 
 def steps_of(path: Path, name: str, **changes: Any) -> Any:

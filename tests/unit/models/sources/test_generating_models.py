@@ -14,18 +14,13 @@ from fairlap.models.spec import Integers
 from onnx_files import code_of, opened
 from own_generators import generating_folder, generating_source
 
+pytestmark = pytest.mark.usefixtures("own_cache", "offline")
+
 for module in ("torch", "transformers"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
 
 PROMPT, TOKENS, BATCH = 7, 4, 2
 LAYERS, WIDTH, VOCABULARY, CONTEXT = 2, 16, 40, 32
-
-
-@pytest.fixture(autouse=True)
-def _offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")
 
 
 @pytest.mark.slow

@@ -20,11 +20,7 @@ from fairlap.request.fields.source import Source, dims_in, shapes_in
 from onnx_files import opened
 from transformers_folders import SIZES, folder_of
 
-
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")  # restored afterwards: opening a model sets them for its process
+pytestmark = pytest.mark.usefixtures("offline")
 
 
 @pytest.fixture

@@ -55,6 +55,29 @@ def test_the_refusal_has_a_line_that_binds_all_sizes_when_it_is_pasted(tmp_path:
     assert len(bundle.spec.inputs[0].shape) == len(shape)
 
 
+@pytest.mark.parametrize(("longest", "example"), [(512, 128), (16, 16), (5, 4)])
+def test_sizes_to_paste_are_those_that_the_model_takes(tmp_path: Path, longest: int, example: int) -> None:
+    node = onnx.helper.make_node
+    nodes = [
+        node("Shape", ["x"], ["length"], start=1, end=2),
+        node("Slice", ["places", "start", "length"], ["own"]),
+        node("Add", ["x", "own"], ["out"]),
+    ]
+    constants = {"places": np.ones((longest, 8), np.float32), "start": np.zeros(1, np.int64)}
+    arrays = [onnx.numpy_helper.from_array(each, name) for name, each in constants.items()]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        nodes, "g", [value("x", FLOAT, ["batch", "length", 8])], [value("out", FLOAT, None)], arrays
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])
+    model.ir_version = 9
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(tmp_path / "m.onnx"), tmp_path)
+    assert refused.value.code == "E_MODEL_DIMENSIONS"
+    assert f"length={example}" in str(refused.value)
+
+
 def test_a_name_for_a_size_without_one_is_answered_with_a_line_to_paste(tmp_path: Path) -> None:
     path = relu(tmp_path / "m.onnx", ["?", 2048])
     with pytest.raises(FairlapError) as refused:
@@ -118,5 +141,7 @@ def test_given_sizes_that_an_operator_cannot_take_are_said_to_be_the_cause(tmp_p
     node = onnx.helper.make_node("Concat", ["x", "y"], ["out"], axis=1)
     path = one_node(tmp_path / "m.onnx", node, {"x": (FLOAT, ["left", 2]), "y": (FLOAT, ["right", 2])})
     opened(source_of(path, "left=3,right=3"), tmp_path)
-    with pytest.raises(SizesDoNotFit, match="--shapes"):
+    with pytest.raises(SizesDoNotFit, match="--shapes") as refused:
         opened(source_of(path, "left=3,right=4"), tmp_path)
+    assert refused.value.code == "E_MODEL_DIMENSIONS"
+    assert "x:3x2, y:4x2" in str(refused.value)

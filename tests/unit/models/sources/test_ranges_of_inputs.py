@@ -130,6 +130,33 @@ def test_floats_are_drawn_evenly_from_a_range_that_is_asked_for(tmp_path: Path) 
     assert 220 < drawn.max() <= 255.5
 
 
+@pytest.mark.parametrize(
+    ("nodes", "steps"),
+    [
+        ([node("ReverseSequence", ["data", "x"], ["out"])], (5, 2)),
+        ([node("ReverseSequence", ["data", "x"], ["out"], time_axis=1, batch_axis=0)], (2, 5)),
+        (
+            [
+                node("Cast", ["x"], ["narrow"], to=INT32),
+                node("GRU", ["data", "w", "r", "", "narrow"], ["", "out"], hidden_size=4),
+            ],
+            (5, 2),
+        ),
+    ],
+)
+def test_lengths_of_sequences_are_within_them(tmp_path: Path, nodes: list[Any], steps: tuple[int, int]) -> None:
+    longest = 5
+    rng = np.random.default_rng(0)
+    sizes = {"data": (*steps, 3), "w": (1, 12, 3), "r": (1, 12, 4)}
+    constants = {name: rng.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+    path = graph_of(tmp_path / "m.onnx", nodes, constants, shape=[2])
+    _, bundle = opened(source_of(path), tmp_path)
+    assert bundle.spec.inputs[0].fill == Integers(1, longest + 1)
+    np.save(tmp_path / "x.npy", np.array([longest, longest + 1]))
+    assert code_of(source_of(path, inputs=str(tmp_path / "x.npy")), tmp_path) == "E_SOURCE_INPUTS"
+    assert code_of(source_of(path, ranges=(range_in(f"x:1..{longest + 1}"),)), tmp_path) == "E_SHAPES"
+
+
 def test_a_broken_range_of_integers_is_refused(tmp_path: Path) -> None:
     nodes, constants = padding()
     path = graph_of(tmp_path / "m.onnx", nodes, constants)

@@ -18,7 +18,7 @@ from fairlap.models.sources.proof import MULTIPLE, ROUNDING
 from fairlap.race.equal_work.answers import answer_error, require_settings, require_weights
 from fairlap.request.fields.source import Source, dims_in, shapes_in
 from onnx_files import materials_of, opened, source_of
-from tflite_files import NORMALISED, Stored, dense, weights
+from tflite_files import NORMALISED, Stored, dense, streaming, weights
 
 pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
 
@@ -156,6 +156,25 @@ def test_dimensions_have_no_names(tmp_path: Path) -> None:
     with pytest.raises(FairlapError) as refused:
         opened(Source("m.tflite", str(dense(tmp_path / "m.tflite")), dims=dims_in("batch=2")), tmp_path)
     assert refused.value.code == "E_MODEL_DIMENSIONS"
+
+
+def test_a_file_that_keeps_variables_from_call_to_call_is_refused(tmp_path: Path) -> None:
+    from ai_edge_litert.interpreter import Interpreter
+
+    file = streaming(tmp_path / "keeps.tflite", keeps=True)
+    run = Interpreter(str(file))
+    run.allocate_tensors()
+    answers = []
+    for _ in range(2):
+        run.set_tensor(run.get_input_details()[0]["index"], np.ones((1, 8), np.float32))
+        run.invoke()
+        answers.append(float(run.get_tensor(run.get_output_details()[0]["index"])[0, 0]))
+    assert answers == [1, 2]  # of equal inputs
+    with pytest.raises(FairlapError, match="ASSIGN_VARIABLE") as refused:
+        opened(source_of(file), tmp_path)
+    assert refused.value.code == "E_SOURCE"
+    _, found = opened(source_of(streaming(tmp_path / "reads.tflite", keeps=False)), tmp_path)
+    assert [notice.code for notice in found.notices] == ["W_NO_REFERENCE"]
 
 
 def test_a_damaged_file_or_an_unknown_operator_is_one_line(tmp_path: Path) -> None:

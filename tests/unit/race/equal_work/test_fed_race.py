@@ -90,8 +90,7 @@ def test_a_contestant_that_goes_wrong_only_when_fed_is_not_ranked(
 
 def test_one_that_writes_over_its_batch_is_disqualified_for_what_its_pipeline_held() -> None:
     [bad] = race("example:fed-writes")
-    assert bad.outcome in ("disqualified", "failed")
-    assert "not as the files hold them" in bad.message or "read-only" in bad.message
+    assert bad.outcome == "failed" or (bad.outcome, bad.code) == ("disqualified", "E_FEED")  # NumPy may refuse to write
 
 
 def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_is_blamed(
@@ -102,17 +101,16 @@ def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_
     np.save(tmp_path / "mine.npy", array)
     monkeypatch.setattr(fed_data, "_HASHED_BYTES", array[0].nbytes)
     [process] = race("example", str(tmp_path / "mine.npy"))
-    assert process.outcome == "failed"
-    assert process.message.endswith("mine.npy has numbers that are not finite; no answer can be checked (fed batch 0)")
+    assert (process.outcome, process.code) == ("failed", "E_REQUEST")
+    assert str(tmp_path / "mine.npy") in process.message
 
 
 @pytest.mark.parametrize("number", [3e38, 3e25], ids=["in the first layer", "in a square"])
 def test_finite_data_that_overflow_in_the_model_are_to_blame_and_no_contestant(tmp_path: Path, number: float) -> None:
     np.save(tmp_path / "mine.npy", np.full((30, 784), number, np.float32))
     [process] = race("example", str(tmp_path / "mine.npy"))
-    assert process.outcome == "failed"
-    assert f"{tmp_path / 'mine.npy'} has numbers for which the model has no answer in float32: " in process.message
-    assert "no answer can be checked, so scale the data (fed batch 0)" in process.message
+    assert (process.outcome, process.code) == ("failed", "E_REQUEST")
+    assert str(tmp_path / "mine.npy") in process.message
 
 
 def test_rows_and_the_answer_tell_of_the_feeding(fed: Run) -> None:

@@ -12,6 +12,7 @@ import pytest
 from fairlap.race.equal_work.materials import Materials
 from fairlap.scenarios.learning.race import held_out_answers
 from fairlap.scenarios.learning.race import learning as learning_module
+from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.learning.race.learning import Learner
 from fairlap.scenarios.learning.race.scoring_pace import MOST_KEPT, MOST_KEPT_BYTES, ScoringPace, ScoringPaces
 from fairlap.scenarios.learning.race.training_run import TrainingRun
@@ -161,10 +162,9 @@ def test_a_checkpoint_is_of_weights_that_were_scored(materials: Materials, tmp_p
     )
     paces = ScoringPaces()
     bench = SimpleNamespace(
-        checkpoints=checkpoints,
-        scoring_paces=paces,
+        kept=lambda kind, make: {ScoringPaces: paces, Checkpoints: checkpoints}.get(kind) or make(),
         sensed=SimpleNamespace(idle=()),
-        trained=lambda result: shown.append(len(result.learning.evaluations)),
+        goes_on=lambda result, *_: shown.append(len(result.learning.evaluations)),
     )
     paces.of(WORK.id).note(2, 1.0, 3.0, 1)
     assert paces.of(WORK.id).every(3) == 3

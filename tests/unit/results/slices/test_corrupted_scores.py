@@ -11,7 +11,7 @@ from fairlap.models.slices.slice_scores import SliceScores
 from fairlap.models.task_metrics import parts_of, score_of
 from fairlap.race.run import Run
 from fairlap.render.files import markdown_file
-from fairlap.render.report.slice_tables import slice_tables
+from fairlap.render.report.section_tables import section_tables
 from fairlap.render.text.corrupted_scores import corrupted_sections
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.data.corruption import corruptions_in
@@ -124,7 +124,7 @@ def test_every_output_for_people_has_the_table() -> None:
     texts = [
         text_of(SHOWN),
         markdown_file.encode(SHOWN.rows).decode(),
-        "".join(map(str, slice_tables(corrupted_sections(SHOWN.rows)))),
+        "".join(map(str, section_tables(corrupted_sections(SHOWN.rows)))),
     ]
     for text in texts:
         for word in ("fog", "contrast", "worse", "torch in fp32"):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from fairlap.race.run import Run
 from fairlap.render.files import markdown_file
-from fairlap.render.report.slice_tables import slice_tables
+from fairlap.render.report.section_tables import section_tables
 from fairlap.render.text.group_scores import group_sections
 from fairlap.render.text.terminal import text_of
 from fairlap.results.flat_row import flat, row_of_cells
@@ -97,7 +97,7 @@ def test_every_output_for_people_has_the_table() -> None:
     texts = [
         text_of(SHOWN),
         markdown_file.encode(SHOWN.rows).decode(),
-        "".join(map(str, slice_tables(group_sections(SHOWN.rows)))),
+        "".join(map(str, section_tables(group_sections(SHOWN.rows)))),
     ]
     for text in texts:
         for word in (*NAMES, "worse", "torch in fp32"):

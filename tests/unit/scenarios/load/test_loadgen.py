@@ -18,18 +18,16 @@ from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.request.fields.load import Scenario
 from fairlap.scenarios.load import loadgen_messages
 from fairlap.scenarios.load.loadgen import path_misses_bound, run_loadgen
-from fairlap.scenarios.load.loadgen_audits import audit_answers_while_timed, audit_repeated_item
 from fairlap.scenarios.load.loadgen_logs import ACCURACY, DETAIL, SUMMARY, answers_in, result_in
 from fairlap.scenarios.load.loadgen_messages import (
     BOUNDS,
     DroppedRequests,
     LoadGenFailed,
     LoadGenResult,
-    LoadGenRun,
     require_loadgen,
 )
 from fairlap.scenarios.load.system_under_test import Issue
-from sleeping_issue import SERVICE_S, answers, generating, sleeping
+from sleeping_issue import SERVICE_S, answers, generating, request, sleeping
 
 pytest.importorskip("mlperf_loadgen", reason="`make test` installs it and runs this")
 pytestmark = pytest.mark.sanitized  # no code of ours is native here, and a run that was broken off has 5 s to end
@@ -37,12 +35,6 @@ pytestmark = pytest.mark.sanitized  # no code of ours is native here, and a run 
 ITEMS = 20
 SCENARIOS: tuple[Scenario, ...] = get_args(Scenario)
 OUTPUTS = {"item": (), "twice": (1,)}
-
-
-def request(scenario: Scenario, logs: Path, **parts: Any) -> LoadGenRun:
-    """Make the shortest request that LoadGen calls VALID, for this contestant."""
-    parts = {"least_s": 0.2, "percentile": 0.9, "samples_per_query": 4, "rate_per_s": 300.0, "bound_s": 5.0} | parts
-    return LoadGenRun(scenario, str(logs), **parts)
 
 
 def test_in_single_stream_the_figure_is_the_latency_at_the_percentile(tmp_path: Path) -> None:
@@ -270,53 +262,6 @@ def test_a_sample_without_an_answer_fails_the_run_for_accuracy(tmp_path: Path) -
     too_few = Issue(served.serve, lambda items, count: answers(items, count - 1), 8)
     with pytest.raises(DroppedRequests, match="1 of 8"):
         run_loadgen(request("offline", tmp_path, accuracy=True), ITEMS, too_few)
-
-
-def test_answers_that_are_logged_while_it_is_timed_are_compared_with_those_for_accuracy(tmp_path: Path) -> None:
-    run_loadgen(request("server", tmp_path, accuracy=True), ITEMS, sleeping(0))
-    accuracy = answers_in(tmp_path, OUTPUTS)
-    result = run_loadgen(request("server", tmp_path, logged_answers=30), ITEMS, sleeping(0))
-    timed = answers_in(tmp_path, OUTPUTS)
-    found = audit_answers_while_timed(timed, accuracy)
-    assert result.valid
-    assert 0 < found.compared == len(timed) < result.samples
-    assert (found.unknown, found.largest_difference) == (0, 0.0)
-
-    honest = sleeping(0)
-    cheating = Issue(honest.serve, lambda items, count: [np.zeros(2, np.float32)] * count)
-    run_loadgen(request("server", tmp_path, logged_answers=30), ITEMS, cheating)
-    assert audit_answers_while_timed(answers_in(tmp_path, OUTPUTS), accuracy).largest_difference == 1.0
-    assert audit_answers_while_timed(timed, accuracy[:0]).unknown == len(timed)
-
-
-@pytest.mark.parametrize("scenario", ["single-stream", "offline"])
-def test_a_contestant_that_keeps_answers_is_much_faster_on_a_repeated_item(scenario: Any, tmp_path: Path) -> None:
-    kept: set[int] = set()
-
-    def caching(items: Sequence[int]) -> list[int]:
-        if not kept.issuperset(items):
-            time.sleep(5 * SERVICE_S)
-        kept.update(items)
-        return list(items)
-
-    found = audit_repeated_item(str(tmp_path), 70, Issue([caching], answers), scenario=scenario)
-    assert (found.pairs, found.queries) == (10, 6)
-    assert found.keeps_answers
-    assert not found.is_within_mlperf
-
-
-def test_an_honest_contestant_passes_the_audit_of_a_repeated_item(tmp_path: Path) -> None:
-    asked: list[int] = []
-    found = audit_repeated_item(str(tmp_path), 70, sleeping(before=asked.extend))
-    assert found.low <= found.ratio <= found.high
-    assert not found.keeps_answers
-    assert len(asked) == 10 * 2 * 6
-    assert sorted(asked.count(item) for item in set(asked)) == [1] * 60 + [6] * 10
-
-
-def test_the_audit_of_a_repeated_item_needs_items_for_all_of_its_runs(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="50"):
-        audit_repeated_item(str(tmp_path), 49, sleeping(0))
 
 
 def test_single_samples_are_served_together_when_they_wait(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fairlap.scenarios.streams.issue import serve
 from fairlap.scenarios.streams.streams_found import OverloadFound
 from fairlap.scenarios.streams.workload.arrivals import arrivals_named
 from fairlap.scenarios.streams.workload.overload import overload_named, step_of
+from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 from stream_races import file_of_prompts, raced, row_of, shown_by, without_client_floor
 from stream_server import StreamingServer
 from thinking_users import served_at
@@ -25,7 +27,7 @@ OVERLOAD = Overload(BEYOND, LASTS_S, watched_s=6.0, band=0.2)
 Times = npt.NDArray[np.float64]
 
 
-CAPACITY = 1 / SERVICE_S
+CAPACITY, LONGEST_S = 1 / SERVICE_S, 1000.0
 DRAIN_S = (BEYOND - CAPACITY) * LASTS_S / (CAPACITY - BASE)
 """What comes beyond the capacity, over the capacity that the usual rate leaves."""
 
@@ -36,6 +38,27 @@ def first_come(due_ns: Times, service_ns: Times, most_waiting: int = 10**9) -> T
     for place, (due, service) in enumerate(zip(due_ns, service_ns, strict=True)):
         if max(free_ns - due, 0.0) / service <= most_waiting:
             ends_ns[place] = free_ns = max(due, free_ns) + service
+    return ends_ns
+
+
+def shared(due_ns: Times, service_ns: float) -> Times:
+    """Calculate when a server ends each that shares itself evenly among all that are there.
+
+    What each has had since it came is the same for all: it is done when that has grown by its service.
+    """
+    ends_ns, had_ns, now_ns, there = np.zeros(len(due_ns)), 0.0, 0.0, list[tuple[float, int]]()
+
+    def until(next_ns: float) -> None:
+        nonlocal had_ns, now_ns
+        while there and (end_ns := now_ns + (there[0][0] - had_ns) * len(there)) <= next_ns:
+            had_ns, place = heapq.heappop(there)
+            ends_ns[place] = now_ns = end_ns
+        had_ns, now_ns = had_ns + (next_ns - now_ns) / max(len(there), 1), next_ns
+
+    for place, due in enumerate(due_ns.tolist()):
+        until(due)
+        heapq.heappush(there, (had_ns + service_ns, place))
+    until(1e9 * LONGEST_S)
     return ends_ns
 
 
@@ -59,6 +82,25 @@ def test_a_backlog_drains_in_the_time_that_theory_gives() -> None:
     assert found.failed_share == 0.0
     # Waits grow evenly, to that of the whole backlog.
     assert found.answer_p50_ns == pytest.approx(1e9 * (BEYOND * SERVICE_S - 1) * LASTS_S / 2, rel=0.02)
+
+
+@pytest.mark.parametrize("times", [2.0, 5.0, 10.0])
+def test_a_server_that_works_at_all_at_once_ends_few_in_an_overload_and_yet_serves_its_capacity(times: float) -> None:
+    """With so many open as (rate of those left) * t, one that came at s is done at s exp(left / capacity)."""
+    overload = Overload(times * CAPACITY, LASTS_S, watched_s=20.0, band=0.2)
+    step = step_of(overload, BASE, 4.0, arrivals_named("constant"), 1)
+    found = overload_found(served_at(step.due_ns, shared(step.due_ns, 1e9 * SERVICE_S)), step, overload)
+    left = optimize.brentq(lambda left: times * (1 - np.exp(-left)) - left, 0.1, times)
+    assert found.answered_per_s == pytest.approx(times * np.exp(-left) * CAPACITY, abs=0.05 * CAPACITY)
+    assert found.served_per_s == pytest.approx(CAPACITY, rel=0.02)
+
+
+def test_what_a_server_serves_is_counted_until_its_backlog_is_gone() -> None:
+    found, refusing = found_of(), found_of(most_waiting=10)
+    assert found.served_per_s == pytest.approx(CAPACITY, rel=0.01)
+    assert refusing.served_per_s == pytest.approx(CAPACITY, rel=0.01)
+    assert found_of(service_s=0.001).served_per_s == pytest.approx(BEYOND, rel=0.01)
+    assert found_of(most_waiting=-1).served_per_s == 0.0
 
 
 def test_requests_at_random_recover_in_that_time_on_average() -> None:
@@ -127,7 +169,7 @@ def test_a_server_is_watched_beyond_its_capacity_and_after_it(tmp_path: Path, mo
     assert found is not None
     assert shown.figures is not None
     assert shown.figures.counts.answered == len(shown.requests.tokens) == 10 + 30 + 20
-    assert (row.judged_by, row.outcome) == ("answers per second in the overload", "finished")
+    assert (row.judged_by, row.outcome) == ("answers per second beyond capacity", "finished")
     assert row.latency_p50_ns is not None
     assert row.latency_p50_ns.value == pytest.approx(found.before_p50_ns, rel=0.01)
     assert (found.before_p50_ns or 0) < (found.answer_p50_ns or 0)

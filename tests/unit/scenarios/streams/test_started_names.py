@@ -12,6 +12,7 @@ from fairlap.request.names import Contestants, contestant_named
 from fairlap.scenarios.streams.asked import streams_asked
 from fairlap.scenarios.streams.race.planned_load import plan_of
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
+from fairlap.scenarios.streams.started.known_servers import KNOWN
 from fairlap.scenarios.streams.started.server_start import ServerStart
 from stream_races import file_of_prompts
 
@@ -71,6 +72,29 @@ def test_a_named_server_runs_in_an_environment_of_its_version(tmp_path: Path) ->
     assert there.packages[0] == "transformers[serving]==5.23.0"
     assert str(tmp_path) in there.words
     assert server(f"serve:transformers:model={tmp_path}").model == str(tmp_path)
+
+
+def test_a_wheel_takes_the_place_of_the_package_that_it_is_of_and_keeps_what_a_server_needs(tmp_path: Path) -> None:
+    wheel = "@ file:///w/transformers-5.25.0-py3-none-any.whl#sha256=" + "0" * 64
+    packages = KNOWN["transformers"].packages_of
+    assert packages("", f"transformers {wheel}") == (f"transformers[serving] {wheel}", "torch==2.13.0")
+    assert packages("", f"transformers[x] {wheel}") == (f"transformers[x] {wheel}", "torch==2.13.0")
+    assert packages("==5.23.0", "torch==2.12.0") == ("torch==2.12.0", "transformers[serving]==5.23.0")
+    of_llama = KNOWN["llama-cpp"].packages_of("", "llama_cpp_python @ file:///w#tree=" + "0" * 64)
+    assert of_llama == ("llama_cpp_python[server] @ file:///w#tree=" + "0" * 64,)
+
+
+def test_llama_cpp_serves_a_file_on_the_cpu_at_its_port_whatever_the_environment_says(tmp_path: Path) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"GGUF")
+    found = start(f"serve:llama-cpp==0.3.36:model={file}:args=--type_k 0")
+    assert found.packages == ("llama-cpp-python[server]==0.3.36",)
+    assert found.command(81)[-6:] == ("--port", "81", "--interrupt_requests", "false", "--type_k", "0")
+    assert found.own_variables(81) == {"HOST": "127.0.0.1", "PORT": "81"}
+    for refused in (f"model={tmp_path}", f"model={file}:device=cuda"):
+        with pytest.raises(InvalidRequest) as raised:
+            server(f"serve:llama-cpp:{refused}")
+        assert raised.value.code == "E_CONTESTANT"
 
 
 @pytest.mark.parametrize(

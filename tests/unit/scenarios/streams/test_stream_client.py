@@ -152,6 +152,13 @@ def test_a_certificate_is_verified_unless_it_is_asked_not_to(kind: Any, certific
         assert asked(server, certificates=Certificates(verified=False)).failure is None
 
 
+def test_certificates_are_read_once_for_all_connections(certificate: Path) -> None:
+    asked_for = [Certificates(), Certificates(verified=False), Certificates(f"{certificate}.crt")]
+    read = [each.context() for each in asked_for]
+    assert len(set(map(id, read))) == len(read)
+    assert [each.context() is found for each, found in zip(asked_for, read, strict=True)] == [True] * 3
+
+
 def test_a_certificate_of_another_name_is_refused(certificate: Path) -> None:
     """It is trusted, and of 127.0.0.1."""
     with StreamingServer(certificate=certificate) as server:

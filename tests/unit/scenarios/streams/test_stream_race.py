@@ -86,6 +86,17 @@ def test_less_than_half_of_the_text_is_other_work_where_tokens_are_not_counted(
     assert [row_of(found, server).code for server in (honest, cheat)] == ["", "E_OTHER_LENGTH"]
 
 
+def test_an_answer_that_is_cut_for_another_request_is_not_whole_where_others_say_how_they_end(
+    prompts: Path, servers: ExitStack
+) -> None:
+    """The rest of it is left out, and the end of the stream is said as usual."""
+    honest = servers.enter_context(StreamingServer(usage="none"))
+    cheat = servers.enter_context(StreamingServer(usage="none", fault="interrupted", fault_from=20, fault_every=3))
+    found = raced(prompts, honest, cheat)
+    assert [row_of(found, server).code for server in (honest, cheat)] == ["", "E_OTHER_LENGTH"]
+    assert 0 < counts_of(found, cheat).wrong < counts_of(found, cheat).answered
+
+
 FAULTS = {
     StreamingServer: ("429,500,rubbish,reset,unfinished,silent", "300ms"),
     GrpcStreamingServer: ("UNAVAILABLE,INTERNAL,rubbish,cut,unfinished,silent", "1s"),
@@ -168,6 +179,19 @@ def test_a_few_requests_that_fail_are_a_warning(prompts: Path, servers: ExitStac
     assert counts_of(found, server).failed == {"E_STREAM_BUSY": 1}
     assert row_of(found, server).outcome == "finished"
     assert "W_FAILED_REQUESTS" in codes(row_of(found, server))
+
+
+def test_repeated_tokens_are_not_penalised_unless_a_server_knows_no_such_field(
+    prompts: Path, servers: ExitStack
+) -> None:
+    knows, strict = (
+        servers.enter_context(StreamingServer()),
+        servers.enter_context(StreamingServer(refused=("repeat_penalty",))),
+    )
+    found = raced(prompts, knows, strict)
+    assert knows.requests[-1][2]["repeat_penalty"] == 1.0
+    assert "repeat_penalty" not in strict.requests[-1][2]
+    assert [row_of(found, each).settings["length"] for each in (knows, strict)] == ["forced", "forced"]
 
 
 def test_fields_that_a_server_refuses_are_left_out(prompts: Path, servers: ExitStack) -> None:

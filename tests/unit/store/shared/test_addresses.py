@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from command_line import invoke, refusal
 from fairlap.errors import FairlapError
+from fairlap.launch.runners import Runner
 from fairlap.race.planning.plan import Block
 from fairlap.race.processes.block_worker import environment_of
+from fairlap.request.names import Contestants
 from fairlap.store.opening import store_path
 from runs_for_rows import a_run
 
@@ -124,4 +126,5 @@ def test_with_a_file_nothing_of_it_is_imported(tmp_path: Path) -> None:
 def test_a_contestant_does_not_see_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", "postgresql://u:verysecret@host/runs")
     block: Block = a_run().plan.blocks[0]
-    assert not any("verysecret" in value for value in environment_of(block, {}).values())
+    runner = Runner(next(iter(Contestants("numpy"))))
+    assert not any("verysecret" in value for value in environment_of(block, runner).values())

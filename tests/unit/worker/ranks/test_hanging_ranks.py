@@ -22,6 +22,7 @@ from fairlap.worker.ranks import ranks as ranks_module
 from fairlap.worker.ranks.conductor import Conductor, limit_s
 from fairlap.worker.ranks.ranks import Connected, Ranks, TooLate, Trouble
 from machine_marks import needs_proc
+from processes_seen import wait_until
 
 
 @pytest.mark.parametrize(("expected_s", "limit"), [(0.4, 60), (3, 60), (10, 200), (100, 600), (float("inf"), 600)])
@@ -75,11 +76,9 @@ def ranks(rank: Connected, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ranks]:
 
 def signalled(rank: Connected, sent: signal.Signals, state: str) -> None:
     assert rank.hello is not None
-    os.kill(rank.hello.pid, sent)
-    until_s = time.monotonic() + 60
-    while (stat := process_stat(rank.hello.pid)) is not None and (stat.state == "T") != (state == "T"):
-        assert time.monotonic() < until_s
-        time.sleep(0.001)
+    pid = rank.hello.pid
+    os.kill(pid, sent)
+    wait_until(lambda: (stat := process_stat(pid)) is None or (stat.state == "T") == (state == "T"))
 
 
 @needs_proc

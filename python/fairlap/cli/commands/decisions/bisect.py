@@ -11,7 +11,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.options.benchmark_options import INPUTS, REPORTED, SUITE, benchmark_of
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, PASS_ENV, SECONDS, WAIT
-from fairlap.cli.options.values import DURATION, SHARE
+from fairlap.cli.options.values import DURATION, SHARE, Choice
 from fairlap.cli.output import print_result
 from fairlap.cli.races.deciding import decided
 
@@ -77,7 +77,7 @@ fairlap bisect --releases onnxruntime --good 1.26.0 --bad 1.32.0 convnet --on on
 @click.option("--trust", is_flag=True, help="Allow its file to run code when it is loaded, as a pickle does.")
 @click.option(
     "--quantity",
-    type=click.Choice(["wall", "cpu_time", "memory_peak", "time_to_first", "compile_time"]),
+    type=Choice(["wall", "cpu_time", "memory_peak", "time_to_first", "compile_time"]),
     default="wall",
     metavar="QUANTITY",
     help="wall (default), cpu_time, memory_peak, time_to_first, compile_time.",

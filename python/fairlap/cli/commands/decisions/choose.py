@@ -12,7 +12,17 @@ from fairlap import quantity_text
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT, PRICE_OPTION, SECONDS, WAIT
 from fairlap.cli.options.source_options import source_options
-from fairlap.cli.options.values import CONTESTANTS, DEVICE, DURATION, MODEL_OR_FILE, NAME, NAMES, SHARE, WHOLE_NUMBERS
+from fairlap.cli.options.values import (
+    CONTESTANTS,
+    DEVICE,
+    DURATION,
+    MODEL_OR_FILE,
+    NAME,
+    NAMES,
+    SHARE,
+    WHOLE_NUMBERS,
+    Choice,
+)
 from fairlap.cli.output import print_document, print_note
 from fairlap.cli.races.deciding import decided
 from fairlap.results.choice.choice import Objective
@@ -51,7 +61,7 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
 @click.option("--max-drop", type=SHARE, help="Largest drop of the score from that of the first candidate.")
 @click.option(
     "--minimise",
-    type=click.Choice(get_args(Objective)),
+    type=Choice(get_args(Objective)),
     metavar="FIGURE",
     help="Recommend the least time, cost, energy, memory or size of files.",
 )

@@ -11,7 +11,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.options.benchmark_options import INPUTS, ONLY, REPORTED, SUITE, benchmark_of
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, PASS_ENV, SECONDS, WAIT
-from fairlap.cli.options.values import DURATION, FILE, Parsed
+from fairlap.cli.options.values import DURATION, FILE, Choice, Parsed
 from fairlap.cli.output import print_result
 from fairlap.cli.races.deciding import decided
 
@@ -65,7 +65,7 @@ fairlap judge --ledger tries.json --confirm
 @PASS_ENV
 @click.option(
     "--quantity",
-    type=click.Choice(["wall", "cpu_time", "memory_peak"]),
+    type=Choice(["wall", "cpu_time", "memory_peak"]),
     metavar="QUANTITY",
     help="Keep less wall, cpu_time or memory_peak.  [default: wall]",
 )

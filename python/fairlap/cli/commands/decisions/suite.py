@@ -21,6 +21,7 @@ from fairlap.request.suite import Kind, LeftOut
 if TYPE_CHECKING:
     from fairlap.cli.races.suite_races import SuiteOptions
     from fairlap.render.outputs import Format
+    from fairlap.request.suite import Suite
     from fairlap.request.units import LargestSlowdown
     from fairlap.suite.suite_document import SuiteDocument
     from fairlap.suite.suite_sides import Sides
@@ -131,7 +132,7 @@ def run(
         with suite_sides(base, change) as sides:
             suite = open_suite(file, FoundOptions.of(sides, given["pass_env"], max_slowdown, threads), print_note)
             if resumed is not None:
-                _require_same(suite.sha256, resumed, given, sides=sides_given)
+                _require_same(suite, resumed, given, sides=sides_given)
             options = _options(resumed, sides, **given)
             found = run_suite(suite, options, resumed, partial(_save, files))
     except FairlapError as error:
@@ -197,9 +198,16 @@ def _options(
     )  # fmt: skip
 
 
-def _require_same(sha256: str, resumed: SuiteDocument, given: dict[str, Any], *, sides: bool) -> None:
-    if resumed.sha256 != sha256:
-        raise InvalidRequest("the suite has changed since this result (SHA-256); run it from the start", code=_E_SUITE)
+def _require_same(suite: Suite, resumed: SuiteDocument, given: dict[str, Any], *, sides: bool) -> None:
+    if resumed.sha256 != suite.sha256 and Path(resumed.file).absolute() != suite.path.absolute():
+        raise InvalidRequest(
+            f"this result is of {resumed.file}, not of {suite.path}; name that suite, or leave --resume out",
+            code=_E_SUITE,
+        )
+    if resumed.sha256 != suite.sha256:
+        raise InvalidRequest(
+            f"{suite.path} has changed since this result (SHA-256); run it from the start", code=_E_SUITE
+        )
     if resumed.state == "finished":
         raise InvalidRequest(f"suite {resumed.suite} is finished; there is nothing to resume", code=_E_SUITE)
     if sides or any(given[name] for name in ("tags", "only", "shard", "strict")):

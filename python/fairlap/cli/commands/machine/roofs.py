@@ -50,7 +50,8 @@ def command(threads: int | None, device: str, again: bool, output: tuple[Path, .
     writable(output, only=(".json",))
     found = _of_cpu(threads, again) if device == "cpu" else _of_device(str(device), threads, again)
     document = RoofsDocument([_with_ridges(roofs) for roofs in found])
-    print_result(document, "\n\n".join(_text(roofs) for roofs in found), as_json=as_json, output=output)
+    prefix = "T" if any(roof.value >= _MANY for roofs in found for roof in roofs.operations_per_s.values()) else "G"
+    print_result(document, "\n\n".join(_text(roofs, prefix) for roofs in found), as_json=as_json, output=output)
 
 
 def _of_device(device: str, threads: int | None, again: bool) -> list[Roofs]:
@@ -84,10 +85,9 @@ def _with_ridges(roofs: Roofs) -> RoofsWithRidges:
     return RoofsWithRidges(**msgspec.structs.asdict(roofs), ridge_operations_per_byte=ridges)
 
 
-def _text(roofs: Roofs) -> str:
+def _text(roofs: Roofs, prefix: str) -> str:
     where = f"{roofs.device} ({roofs.device_name})" if roofs.threads is None else count(roofs.threads, "thread")
     lines = [f"{where}, measured {roofs.measured_at}"]
-    prefix = "T" if max((roof.value for roof in roofs.operations_per_s.values()), default=0.0) >= _MANY else "G"
     for name, roof in roofs.operations_per_s.items():
         ridge = roofs.ridge(name)
         meets = f"; memory is the limit below {number(ridge)} operations per byte" if ridge else ""

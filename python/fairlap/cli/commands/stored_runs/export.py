@@ -8,7 +8,7 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import BASELINE, JSON, OUTPUT, PRICE_OPTION, writable
-from fairlap.cli.options.values import RUN_OR_FILE
+from fairlap.cli.options.values import RUN_OR_FILE, Choice
 from fairlap.cli.output import print_json
 from fairlap.printed_document import PrintedDocument
 from fairlap.results.row import Row
@@ -29,7 +29,7 @@ fairlap export last -o rows.csv
 """,
 )
 @click.argument("run_name", type=RUN_OR_FILE, metavar="RUN|FILE")
-@click.option("--format", "format_name", type=click.Choice(_FORMATS), default="csv", help="Print this.  [default: csv]")
+@click.option("--format", "format_name", type=Choice(_FORMATS), default="csv", help="Print this.  [default: csv]")
 @click.option("--all-columns", is_flag=True, help="Write also columns of CSV that are absent in every row.")
 @OUTPUT
 @JSON

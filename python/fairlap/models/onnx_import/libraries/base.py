@@ -57,6 +57,24 @@ class Library(PythonControl):
     def begin(self) -> None:
         """Before each call of a model."""
 
+    def convolution(
+        self, *, strides: Sequence[int], pads: Sequence[tuple[int, int]], dilations: Sequence[int], group: int
+    ) -> Callable[..., Any]:
+        """Make a function of images, kernels and their bias, if any."""
+        return lambda image, kernel, bias=None: self.convolve(image, kernel, bias, strides, pads, dilations, group)
+
+    def convolve(
+        self,
+        image: Any,
+        kernel: Any,
+        bias: Any,
+        strides: Sequence[int],
+        pads: Sequence[tuple[int, int]],
+        dilations: Sequence[int],
+        group: int,
+    ) -> Any:
+        raise NotImplementedError
+
     def constant(self, array: Array) -> Any:
         raise NotImplementedError
 

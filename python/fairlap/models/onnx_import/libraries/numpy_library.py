@@ -132,7 +132,7 @@ class NumPyLibrary(ArrayModule):
         for first in range(0, max(1, sizes[0]), at_once):
             lines = (min(at_once, sizes[0] - first), *sizes[1:])
             below = padded[:, :, first * strides[0] :]
-            shifts = [_shifted(below, place, lines, strides, dilations) for place in places]
+            shifts = [shifted(below, place, lines, strides, dilations) for place in places]
             columns = np.stack(shifts, axis=2) if len(shifts) > 1 else shifts[0]
             columns = columns.reshape(batch, group, channels // group * len(places), math.prod(lines))
             parts.append(np.matmul(rows, columns).reshape(batch, kernel.shape[0], *lines))
@@ -146,6 +146,8 @@ class NumPyLibrary(ArrayModule):
     ) -> Array:
         batch, channels, *sizes = image.shape
         width = kernel.shape[2:]
+        if tuple(width) == tuple(strides) and set(dilations) == {1}:
+            return self._apart(image, kernel, group)
         full = [
             (size - 1) * stride + (one - 1) * dilation + 1
             for size, stride, one, dilation in zip(sizes, strides, width, dilations, strict=True)
@@ -163,6 +165,19 @@ class NumPyLibrary(ArrayModule):
             )
             result[(slice(None), slice(None), *kept)] += spread.reshape(batch, group * outward, *sizes)
         return result
+
+    def _apart(self, image: Array, kernel: Array, group: int) -> Array:
+        """Spread kernels that do not overlap: what each pixel becomes is one product of matrices."""
+        batch, channels, *sizes = image.shape
+        outward, *width = kernel.shape[1:]
+        rows = kernel.reshape(group, channels // group, -1).swapaxes(1, 2)
+        spread = np.matmul(rows, image.reshape(batch, group, channels // group, -1))
+        spread = spread.reshape(batch, group * outward, *width, *sizes)
+        rank = len(width)
+        order = [axis for place in range(rank) for axis in (2 + rank + place, 2 + place)]
+        larger = (size * edge for size, edge in zip(sizes, width, strict=True))
+        joined: Array = spread.transpose(0, 1, *order).reshape(batch, group * outward, *larger)
+        return joined
 
     def max_pool(
         self, image: Array, kernel: Sequence[int], strides: Sequence[int], pads: Any, dilations: Sequence[int]
@@ -182,7 +197,7 @@ class NumPyLibrary(ArrayModule):
         sizes = _window_counts(padded.shape[2:], kernel, strides, dilations)
         result: Any = None
         for place in kernel_positions(kernel):
-            part = _shifted(padded, place, sizes, strides, dilations)
+            part = shifted(padded, place, sizes, strides, dilations)
             result = part if result is None else join(result, part)
         pooled: Array = result
         return pooled
@@ -202,7 +217,7 @@ def _window_counts(
     ]
 
 
-def _shifted(
+def shifted(
     padded: Array, place: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> Array:
     """Select what one element of the kernel meets."""

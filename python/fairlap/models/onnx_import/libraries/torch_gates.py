@@ -6,44 +6,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_KEPT = "_fairlap_gates"
+
 
 @dataclass(frozen=True)
 class _Ordered:
-    of: tuple[Any, ...]  # the other tensors that they are made from
+    of: tuple[Any, Any]  # the other tensors that they are made from
     versions: tuple[int, ...]
     parts: Sequence[Any]
 
 
 class GatesOfLstm:
-    """Keeps what it has made of a tensor as long as that lives and is not written to.
+    """Keeps what it has made of a tensor, with the tensor, as long as none is written to.
 
     What has a gradient, or is traced by a compiler, is made each time.
     """
 
     def __init__(self, torch: Any) -> None:
-        from torch.utils.weak import WeakIdKeyDictionary
-
-        self._torch, self._kept = torch, WeakIdKeyDictionary()
+        self._torch = torch
+        self._kinds = {torch.Tensor, torch.nn.Parameter}
+        self._is_compiling = torch.compiler.is_compiling
 
     def of(self, by_input: Any, by_state: Any, bias: Any) -> Sequence[Any]:
-        tensors = [each for each in (by_input, by_state, bias) if each is not None]
-        if not self._may_keep(tensors):
+        tensors = (by_input, by_state) if bias is None else (by_input, by_state, bias)
+        if self._is_compiling() or not self._may_keep(tensors):
             return self._ordered(by_input, by_state, bias)
-        versions = tuple(0 if each.is_inference() else each._version for each in tensors)
-        kept: _Ordered | None = self._kept.get(by_input)
-        if (
-            kept is None
-            or kept.versions != versions
-            or any(a is not b for a, b in zip(kept.of, tensors[1:], strict=False))
-        ):
-            kept = _Ordered(tuple(tensors[1:]), versions, self._ordered(by_input, by_state, bias))
-            self._kept[by_input] = kept
+        versions = tuple([0 if each.is_inference() else each._version for each in tensors])
+        kept: _Ordered | None = getattr(by_input, _KEPT, None)
+        if kept is None or kept.of[0] is not by_state or kept.of[1] is not bias or kept.versions != versions:
+            kept = _Ordered((by_state, bias), versions, self._ordered(by_input, by_state, bias))
+            setattr(by_input, _KEPT, kept)
         return kept.parts
 
     def _may_keep(self, tensors: Sequence[Any]) -> bool:
-        if self._torch.compiler.is_compiling() or any(
-            type(each) not in (self._torch.Tensor, self._torch.nn.Parameter) for each in tensors
-        ):
+        if not self._kinds.issuperset(map(type, tensors)):
             return False
         return not (self._torch.is_grad_enabled() and any(each.requires_grad for each in tensors))
 

@@ -24,6 +24,7 @@ class TorchLibrary(Library):
         self.torch, self.functional, self.device = torch, functional, device
         self.unsigned = (torch.uint16, torch.uint32, torch.uint64)
         self._gates = GatesOfLstm(torch)
+        self._convolutions = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
         super().__init__(torch, functional)
         for name, function in self.functions.items():
             if name in _OF_INTEGERS:
@@ -196,11 +197,37 @@ class TorchLibrary(Library):
         return normalised, averages[0], kept + (averages[1] - kept) * ((count - 1) / count)
 
     def attention(self, query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
+        """With all heads on one axis, since PyTorch has a fused kernel for four axes only."""
+        lead = tuple(query.shape[:-2])
         if mask is not None and len(mask.shape) < 2:
             mask = mask.expand(query.shape[-2], key.shape[-2])
-        return self.functional.scaled_dot_product_attention(
+        query, key, value = (_heads_on_one_axis(each, lead) for each in (query, key, value))
+        if mask is not None and len(mask.shape) > 2:
+            mask = mask.reshape((1,) * (len(lead) + 2 - len(mask.shape)) + tuple(mask.shape))
+            by_head = any(size != 1 for size in mask.shape[1:-2])
+            mask = _heads_on_one_axis(mask, (*mask.shape[:1], *(lead[1:] if by_head else mask.shape[1:-2])))
+        answer = self.functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=causal, scale=scale
         )
+        return answer.reshape(*lead, *answer.shape[-2:])
+
+    def convolution(
+        self, *, strides: Sequence[int], pads: Sequence[tuple[int, int]], dilations: Sequence[int], group: int
+    ) -> Callable[..., Any]:
+        """Decide once what a loop by hand would not decide in each call either."""
+        own, after = zip(*pads, strict=True)
+        convolve, contiguous, last = self._convolutions[len(own)], len(own) == 2, self.torch.channels_last
+        edges: list[int] = [] if own == after else [edge for pair in reversed(pads) for edge in pair]
+        own, pad = (0,) * len(own) if edges else own, self.functional.pad
+
+        def convolved(image: Any, kernel: Any, bias: Any = None) -> Any:
+            if contiguous:  # does nothing after another convolution
+                image = image.contiguous(memory_format=last)
+            if edges:
+                image = pad(image, edges)
+            return convolve(image, kernel, bias, strides, own, dilations, group)
+
+        return convolved
 
     def convolve(
         self,
@@ -212,13 +239,8 @@ class TorchLibrary(Library):
         dilations: Sequence[int],
         group: int,
     ) -> Any:
-        if len(kernel.shape) == 4:  # does nothing after another convolution
-            image = image.contiguous(memory_format=self.torch.channels_last)
-        own = [low for low, _ in pads]
-        if any(low != high for low, high in pads):
-            image, own = self.pad(image, [(0, 0), (0, 0), *pads], 0), [0] * len(own)
-        convolve: Callable[..., Any] = getattr(self.functional, f"conv{len(own)}d")
-        return convolve(image, kernel, bias, tuple(strides), tuple(own), tuple(dilations), group)
+        found = self.convolution(strides=strides, pads=pads, dilations=dilations, group=group)
+        return found(image, kernel, bias)
 
     def convolve_transposed(
         self, image: Any, kernel: Any, strides: Sequence[int], dilations: Sequence[int], group: int
@@ -292,3 +314,9 @@ def _widening(library: TorchLibrary, function: Callable[..., Any], *values: Any)
     wide = [each.to(library.torch.int64) if each.dtype in library.unsigned else each for each in values]
     result = function(*wide)
     return result if result.dtype == library.torch.bool else result.to(dtype)
+
+
+def _heads_on_one_axis(value: Any, lead: tuple[int, ...]) -> Any:
+    """Give a value, spread over the leading axes ``lead``, as batch, heads, tokens and features."""
+    whole = value.expand(*lead, *value.shape[-2:])
+    return whole.unsqueeze(1) if len(lead) == 1 else whole.flatten(1, -3)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable
+from functools import partial, reduce
 from typing import Any
 
 from fairlap.models.onnx_import.libraries.functions import FUNCTIONS
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
 
+def _of_library(name: str, library: Any, attributes: Attributes) -> Callable[..., Any]:
+    found: Callable[..., Any] = library.functions[name]
+    return found
+
+
 def _enter_functions() -> None:
     """Each elementary function is an operator."""
     for name, function in FUNCTIONS.items():
         if not function.internal:
-            operator(name, layout="elementwise")(lambda library, *values, _name=name: library.apply(_name, *values))
+            operator(name, layout="elementwise", bind=partial(_of_library, name))(
+                lambda library, *values, _name=name: library.apply(_name, *values)
+            )
 
 
 _enter_functions()

@@ -15,6 +15,7 @@ Layout = Literal["as_in_file", "elementwise", "axes", "spatial"]
 
 Attributes = dict[str, Any]
 Resolve = Callable[[Attributes, Sequence[Tensor | None], Sequence[Tensor]], Attributes]
+Bind = Callable[[Any, Attributes], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Operator:
     refuse: Callable[[Attributes], str | None] | None  # why these attributes are not supported
     ignores: frozenset[str]  # attributes that make no difference to the function
     folds: bool  # whether it is cheap enough to be computed while loading
+    bind: Bind | None  # the library's function of the inputs, where calling ``compute`` each time costs more
     accepts: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -47,6 +49,7 @@ def operator(
     reads: Sequence[str] = (),
     refuse: Callable[[Attributes], str | None] | None = None,
     folds: bool = True,
+    bind: Bind | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a function into the table under the names of ONNX operators.
 
@@ -71,6 +74,7 @@ def operator(
                 refuse,
                 frozenset() if resolve else frozenset(reads),
                 folds,
+                bind,
                 accepts,
             )
         return compute

@@ -71,6 +71,14 @@ def holds_speech(folder: Path) -> bool:
         return False
 
 
+def refuse_beside_speech(folder: Path) -> None:
+    """Raise InvalidRequest for the folder above one of recordings, and for that of a speaker or a chapter in a part."""
+    above = folder.absolute().parents if folder.name.isdecimal() else ()
+    near = [*filter(_is_part, above[:2]), *(each for each in _visible(folder) if holds_speech(each))]
+    if near:
+        raise refuse(folder, f"the recordings as LibriSpeech stores them are in {near[0]}; name that folder")
+
+
 def speech_in(folder: Path) -> list[Utterance]:
     """List all recordings by their names. Raise InvalidRequest for a tree that is not as LibriSpeech has it."""
     if find_spec("soundfile") is None:

@@ -17,7 +17,7 @@ from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
 from fairlap.models.published_data.boxed_photos import boxed_photos, has_boxes
 from fairlap.models.published_data.finding import labels_at
-from fairlap.models.published_data.speech.speech_folders import holds_speech
+from fairlap.models.published_data.speech.speech_folders import holds_speech, refuse_beside_speech
 from fairlap.models.published_data.speech.speech_inputs import spelt_labels
 from fairlap.models.published_data.text_tokens import is_text, labels_of_texts
 from fairlap.models.sources.contract import SourceError
@@ -104,6 +104,7 @@ def _of_items(text: str, what: str, of_texts: Callable[[Array], Array]) -> Array
 
 
 def _array(path: Path) -> Array:
+    refuse_beside_speech(path)
     if why := why_not_read(path, mapped=True):
         raise SourceError(f"{path} cannot be read: {why}", code="E_SOURCE_SIZE")
     return mapped(path)

@@ -17,7 +17,7 @@ from fairlap.models.published_data.boxed_photos import boxed_photos, files_of_ph
 from fairlap.models.published_data.finding import images_at
 from fairlap.models.published_data.photos import ImageSize
 from fairlap.models.published_data.published_images import pixels_of
-from fairlap.models.published_data.speech.speech_folders import SoundSize, holds_speech
+from fairlap.models.published_data.speech.speech_folders import SoundSize, holds_speech, refuse_beside_speech
 from fairlap.models.published_data.speech.speech_inputs import VOCABULARY, sounds_of
 from fairlap.models.published_data.text_tokens import TOKENIZER, is_text, tokens_of
 from fairlap.models.sources.contract import SourceError
@@ -176,6 +176,9 @@ def _require_readable(path: Path, text: str) -> None:
 def _from_folder(folder: Path) -> Sets:
     """One set of protobufs, or one of each .npz file."""
     files = sorted(folder.glob("*.npz"))
+    if not files and not any(folder.glob("input_*.pb")):
+        refuse_beside_speech(folder)
+        raise SourceError(f"{folder} has no input_0.pb, no .npz file, no images and no recordings", code=CODE)
     if not files or any(folder.glob("input_*.pb")):
         return [_from_protobufs(folder)]
     return [own for file in files for own in given_inputs(str(file), "")]
@@ -187,8 +190,6 @@ def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:
     from onnx import numpy_helper
 
     files = sorted(folder.glob("input_*.pb"), key=lambda file: (len(file.stem), file.stem))
-    if not files:
-        raise SourceError(f"{folder} has no input_0.pb", code=CODE)
     found: dict[str, np.ndarray] = {}
     for number, file in enumerate(files):
         tensor = onnx.TensorProto()

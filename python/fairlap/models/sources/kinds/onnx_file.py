@@ -13,7 +13,12 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
-from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported, SizesDoNotFit
+from fairlap.models.onnx_import.errors import (
+    DimensionsUnbound,
+    ModelFileInvalid,
+    OperatorsUnsupported,
+    SizesDoNotFit,
+)
 from fairlap.models.onnx_import.files.model_file import read_model
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
@@ -241,8 +246,10 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     except SizesDoNotFit as error:
         if not (source.dims or source.shapes):
             raise
+        sizes = ", ".join(f"{each.name}:{'x'.join(map(str, each.shape))}" for each in inputs)
         raise SizesDoNotFit(
-            f"{error}; give other sizes with --dims or --shapes, if these are not the model's"
+            f"{source.text} does not take inputs of {sizes}; give other sizes with --dims or --shapes ({error})",
+            code=DimensionsUnbound.code,
         ) from error
     else:
         require_room(max(tensor.size for each in graph.graphs() for tensor in each.values.values()), source.text)

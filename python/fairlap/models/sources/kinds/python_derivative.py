@@ -131,6 +131,12 @@ def _require_steps(source: Source, reference: Any, spec: Spec) -> None:
     value: Callable[[Any], Any] = reference.value_at
     by_difference = (value(point + _STEP * along) - value(point - _STEP * along)) / (2 * _STEP)
     by_step = np.imag(value(point + 1e-100j * along)) / 1e-100
+    if not np.isfinite(by_difference).all():
+        raise SourceError(
+            f"{source.text} is not finite at a point that was drawn, or beside it; name what may be drawn, such as "
+            f"--range {_POINT}:0.5..2",
+            code="E_SOURCE_INPUTS",
+        )
     size = float(np.abs(by_difference).max()) + float(np.abs(value(point)).max())
     if not np.abs(by_step - by_difference).max() <= _APART * size:
         raise SourceError(

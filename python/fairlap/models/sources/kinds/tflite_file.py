@@ -67,7 +67,8 @@ class TfliteFile(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
-        graph = _read(source)
+        graph, was_tried = _read(source)
+        graph.require_no_states()
         wide = graph.expanded()
         wide.require_known_types()
         names = list(graph.inputs)
@@ -79,7 +80,8 @@ class TfliteFile(SourceKind):
         wide.bind(shapes)
         file = folder / LITERT_FILE
         file.write_bytes(graph.packed() if graph.changed else Path(source.path).read_bytes())
-        _require_sizes_that_fit(file, source)
+        if not was_tried:
+            _require_sizes_that_fit(file, graph, source)
         own_types = ("float16",) if graph.holds_float16 else ()
         native = f"native, {_WIDENED}" if own_types else "native"
         dtypes = {name: graph.dtype(tensor) for name, tensor in graph.inputs.items()}
@@ -113,10 +115,10 @@ class TfliteFile(SourceKind):
         return implementation_of_graph(folder, framework, bundle.source)
 
 
-def _read(source: Source) -> TfliteGraph:
-    """LiteRT verifies the file and its operators before anything else reads it.
+def _read(source: Source) -> tuple[TfliteGraph, bool]:
+    """Read the file once LiteRT has verified it, and report whether that has tried its operators with its own sizes.
 
-    Sizes that are open stand in it as 1, which its operators may not take.
+    Sizes that are open are 1 in the file, which its operators may not take.
     """
     content = Path(source.path).read_bytes()
     try:
@@ -125,27 +127,29 @@ def _read(source: Source) -> TfliteGraph:
         raise SourceError(f"{source.text} is read with the package ai-edge-litert; install it") from None
     try:
         interpreter = Interpreter(model_content=content)
-        if not any((each["shape_signature"] < 0).any() for each in interpreter.get_input_details()):
+        is_fixed = all((each["shape_signature"] >= 0).all() for each in interpreter.get_input_details())
+        if is_fixed:
             interpreter.allocate_tensors()
     except (ValueError, RuntimeError) as error:
         raise _unloadable(source, error) from None
     try:
-        return TfliteGraph(content)
+        return TfliteGraph(content), is_fixed
     except (IndexError, TypeError, AttributeError) as error:  # of what LiteRT does not verify
         raise SourceError(f"{source.text} is damaged: {described(error)}") from None
 
 
-def _require_sizes_that_fit(file: Path, source: Source) -> None:
-    """Of a file that was tried with its own sizes, or whose sizes were open, as it is written with those asked for."""
+def _require_sizes_that_fit(file: Path, graph: TfliteGraph, source: Source) -> None:
+    """Of a file whose sizes were open, as it is written with those asked for."""
     from ai_edge_litert.interpreter import Interpreter
 
     try:
         Interpreter(model_path=str(file)).allocate_tensors()
     except (ValueError, RuntimeError) as error:
-        if "unresolved custom op" in str(error):
+        if graph.custom_operators:  # LiteRT has some of them, and only its text tells a missing one from sizes
             raise _unloadable(source, error) from None
+        sizes = ", ".join(f"{name} of {list(tensor.shape)}" for name, tensor in graph.inputs.items())
         raise SourceError(
-            f"LiteRT cannot run {source.text} with inputs of these sizes: {described(error)}", code="E_SHAPES"
+            f"LiteRT cannot run {source.text} with {sizes}: {described(error)}", code="E_SHAPES"
         ) from None
 
 

@@ -62,7 +62,7 @@ class Translator:
         kinds = {kind for part in parts for kind in (each.kind for each in needed(part, part.outputs))}
         if missing := sorted(kinds - set(TRANSLATIONS)):
             named = ", ".join(missing[:_MOST_NAMED]) + " and others" * (len(missing) > _MOST_NAMED)
-            raise Untranslated(f"{named} has no translation to ONNX")
+            raise Untranslated(f"there is no translation to ONNX of {named}")
         self._shapes = _shapes(graph)
 
     def shape(self, part: Part, tensor: Any) -> tuple[int, ...]:

@@ -102,9 +102,6 @@ class Operation:
         steps, held = self.steps(place), self.constant(place)
         return held if steps is None else steps.real(held)
 
-    def is_held(self, place: int) -> bool:
-        return self.part.constant(self._tensor(place)) is not None
-
     def steps(self, place: int) -> Steps | None:
         return self.part.steps_of(self._tensor(place))
 

@@ -94,6 +94,30 @@ class TfliteGraph:
                     "LiteRT files may have float32, int8, uint8 and int16, with weights in float16 too"
                 )
 
+    def require_no_states(self) -> None:
+        """Refuse variables that calls change: LiteRT keeps them from call to call, and nothing sets them back."""
+        if any(self._kind(operator) == "ASSIGN_VARIABLE" for operator in self._operators_of_calls()):
+            raise SourceError(
+                "the model keeps variables from one call to the next (ASSIGN_VARIABLE), as streaming models do, so it "
+                "answers equal inputs differently each time; convert it with its states as inputs and outputs"
+            )
+
+    @property
+    def custom_operators(self) -> bool:
+        return any(self._kind(each) == "CUSTOM" for graph in self._model.subgraphs for each in graph.operators)
+
+    def _operators_of_calls(self) -> Iterator[Any]:
+        """All but those that run before the first call."""
+        once = {
+            int(each.builtinOptions.initSubgraphIndex)
+            for graph in self._model.subgraphs
+            for each in graph.operators
+            if self._kind(each) == "CALL_ONCE"
+        }
+        for number, graph in enumerate(self._model.subgraphs):
+            if number not in once:
+                yield from graph.operators
+
     def is_in_steps(self, tensor: Any) -> bool:
         return self._has_scales(tensor) and self._type(tensor) in (*IN_STEPS, *ACCUMULATED)
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fairlap import quantity_text
+from fairlap.errors import FairlapError
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.files.external_data import file_inside
+from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.files.model_file import read_model
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.onnx_graphs.arrays_beside import external_tensors, with_arrays_beside
@@ -17,6 +19,7 @@ from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.request.fields.source import Source
 
 _COPIES = 3  # of the weights at once: as read, in float64
+_MOST_TRIED_BYTES = 2**28  # of a file with which several sizes are tried
 _COPIES_OF_MAPPED = 1.5  # of those that are in files: themselves, and the largest of them in float64
 
 
@@ -88,12 +91,27 @@ def _bind(
             _learn_symbols(value, sizes, dims)
     used = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
     asked = set() if source.among_others else set(dict(source.dims))
-    tensors = bound_inputs(values, {name: size for name, size in dims.items() if name in used | asked}, shapes)
+    known = {name: size for name, size in dims.items() if name in used | asked}
+    names = [value.name for value in values]
+    tensors = bound_inputs(
+        values, known, shapes, lambda sizes: _takes(Path(source.path), dict(zip(names, map(tuple, sizes), strict=True)))
+    )
     for value, tensor in zip(values, tensors, strict=True):
         kind = value.type.tensor_type
         del kind.shape.dim[:]
         for size in tensor.shape:
             kind.shape.dim.add().dim_value = size
+
+
+def _takes(path: Path, sizes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether all operators take what comes of inputs of these sizes; not tried of a large file."""
+    if path.stat().st_size > _MOST_TRIED_BYTES:
+        return False
+    try:
+        load_graph(path, shapes=sizes)
+    except FairlapError:
+        return False
+    return True
 
 
 def input_values(model: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """The range of every integer input of an ONNX graph, by following it to what it indexes, counts or is compared with.
 
 Out of the rows of a table, frameworks differ: some raise, one returns NaN, one clamps, one changes other rows silently.
+Of sequences that are said to be longer than they are, too: one raises, and others take the whole sequence.
 Within it, values that a model never meets make it ill-conditioned: of bytes that are all 0 or 1, a layer normalisation
 leaves rounding alone.
 """
@@ -25,6 +26,9 @@ _KEEPS_VALUES = {
     "Cast", "Concat", "Expand", "Flatten", "Gather", "Identity", "Max", "Min", "Pad", "Reshape", "Slice", "Split",
     "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
 }  # fmt: skip
+# Which input has the length of each sequence, and which of the first one's axes has the steps.
+_LENGTHS = {"LSTM": (4, 0), "GRU": (4, 0), "RNN": (4, 0), "ReverseSequence": (1, 0), "Attention": (6, -2)}
+_STEPS_OF = {"Attention": 1}  # the input that has the steps, where it is not the first
 _INDEXES = {"Gather": 0, "GatherElements": 0, "ScatterElements": 0}  # the default of the axis
 _COMPUTED = {"Cast", "Concat", "Expand", "Identity", "Range", "Reshape", "Squeeze", "Sub", "Add", "Tile", "Unsqueeze"}
 _ORDERS = {"Less", "LessOrEqual", "Greater", "GreaterOrEqual"}
@@ -61,7 +65,7 @@ def integer_bounds(model: Any) -> dict[str, Bounds]:
 class _Trace:
     def __init__(self, model: Any) -> None:
         inferred = inferred_graph(model)
-        self._shapes = {} if inferred is None else known_shapes(inferred.value_info)  # of what is computed
+        self._shapes = {} if inferred is None else known_shapes((*inferred.input, *inferred.value_info))
         self._opsets = list(model.opset_import)
         self._known: dict[str, npt.NDArray[Any]] = {}
         self._holds: dict[str, Origins] = {}
@@ -83,6 +87,7 @@ class _Trace:
         for node in graph.node:
             if not self._computed(node):
                 self._record(node)
+                self._record_lengths(node)
                 self._pass_on(node)
             for inner in graphs_in(node):
                 self.follow(inner)
@@ -127,6 +132,17 @@ class _Trace:
             for value, other in (inputs, inputs[::-1]):
                 if other in self._known:
                     self._compared(value, np.unique(self._known[other]), node.op_type)
+
+    def _record_lengths(self, node: Any) -> None:
+        place, axis = _LENGTHS.get(node.op_type, (0, 0))
+        if node.domain or not 0 < place < len(node.input):
+            return
+        sizes = self._shapes.get(node.input[_STEPS_OF.get(node.op_type, 0)], ())
+        for each in node.attribute:
+            if each.name == "time_axis" or (each.name == "layout" and each.i):
+                axis = each.i
+        if -len(sizes) <= axis < len(sizes):
+            self._add(node.input[place], "rows", range(1, sizes[axis] + 1))
 
     def _compared(self, value: str, constants: npt.NDArray[Any], how: str) -> None:
         numbers = sorted({int(each) for each in constants if np.isfinite(each)})

@@ -31,6 +31,7 @@ class Chart:
     row_height: int = 44  # of one contestant's line; charts that have a height of their own ignore it
     keyed: bool = False  # its colours need a key: contestants have no rows of their own
     section: str = "speed"
+    is_main: bool = False  # of what contestants are ranked by, where that is no time
 
 
 def left_out(key: str, title: str, why: str, *, section: str = "speed") -> Chart:

@@ -13,12 +13,12 @@ from fairlap.models.modes import MODES
 from fairlap.models.registry import find
 from fairlap.render.charts import roofline, scaling, sizes
 from fairlap.render.charts.parts.chart import axis_value
+from fairlap.render.charts.parts.frontier import points_of
 from fairlap.render.charts.parts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.render.items_by_batch import time_per_item_ns
 from fairlap.render.scenario_side import render_sides
 from fairlap.request.work import Precision, Work
 from fairlap.results.column_definitions.estimate import Estimate
-from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.added import Picture
@@ -40,8 +40,6 @@ PHASES = {
 LAYERS = ("anonymous", "file", "shared")
 """Kinds of resident memory after the measurement; together they are all of it."""
 
-LINES_OF_LOAD = ("p50", "p90", "p99", "first token p99")
-
 
 def chart_tables(shown: Results) -> dict[str, list[Record]]:
     """By name. Charts give the reason why a table is empty."""
@@ -56,8 +54,6 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "batches": _batches,
         "errors": _errors,
         "precisions": _precisions,
-        "learning": _learning,
-        "load": _load,
         "scaling": scaling.points,
         "scaling_linear": scaling.linear,
         "scaling_projection": scaling.projected,
@@ -85,7 +81,7 @@ def _points(shown: Results, picture: Picture) -> Iterator[Record]:
         if picture in shown.run.plan.scenario(work_result.work).pictures:
             for process in result.finished:
                 for point in picture.points(process):
-                    yield {**point, **_key(work_result, result.contestant), "work": work_result.work.label}
+                    yield {**point, **key_of(work_result, result.contestant), "work": work_result.work.label}
 
 
 def group_of(work: Work) -> str:
@@ -98,7 +94,8 @@ def _plainly(record: Record) -> Record:
     return {key: plain(value) for key, value in record.items()}
 
 
-def _key(work_result: WorkResult, contestant: str) -> Record:
+def key_of(work_result: WorkResult, contestant: str) -> Record:
+    """Give what each record has of the work and the contestant that it is of."""
     return {"work_id": work_result.work.id, "conditions": work_result.conditions, "contestant": contestant}
 
 
@@ -109,7 +106,7 @@ def _processes(shown: Results) -> Iterator[Record]:
             first = process.headline
             if (judged := result.judged_by.read(process)) is None:
                 continue
-            yield _key(work_result, result.contestant) | {
+            yield key_of(work_result, result.contestant) | {
                 "block": process.block,
                 "judged": axis_value(judged, row.judged_unit),
                 "counts": "counts" if process.block in kept else "left out",
@@ -128,7 +125,7 @@ def _figures(shown: Results) -> Iterator[Record]:
         if row.judged is None:
             continue
         yield (
-            _key(work_result, result.contestant)
+            key_of(work_result, result.contestant)
             | {"batch": work_result.work.batch, "group": group_of(work_result.work)}
             | _estimated("judged", _on_axis(row.judged, row.judged_unit), single=not row.modes)
             | _estimated("item_ns", time_per_item_ns(row))
@@ -156,14 +153,14 @@ def _percentiles(shown: Results) -> Iterator[Record]:
         for name, field in (("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns")):
             estimate: Estimate | None = getattr(row, f"latency_{field}")
             if estimate is not None:
-                yield _key(work_result, result.contestant) | {
+                yield key_of(work_result, result.contestant) | {
                     "percentile": name,
                     "ns": estimate.value,
                     "whole": True,
                 }
             for process in result.finished:
                 value = getattr(process.calls, field)
-                yield _key(work_result, result.contestant) | {
+                yield key_of(work_result, result.contestant) | {
                     "percentile": name,
                     "ns": value,
                     "block": process.block,
@@ -176,8 +173,8 @@ def _curves(shown: Results) -> Iterator[Record]:
         ordered = sorted(process.headline_ns for process in result.finished)
         for place, value in enumerate(ordered):
             if place == 0:
-                yield _key(work_result, result.contestant) | {"ns": value, "share": 0.0}
-            yield _key(work_result, result.contestant) | {"ns": value, "share": (place + 1) / len(ordered)}
+                yield key_of(work_result, result.contestant) | {"ns": value, "share": 0.0}
+            yield key_of(work_result, result.contestant) | {"ns": value, "share": (place + 1) / len(ordered)}
 
 
 def _phases(shown: Results) -> Iterator[Record]:
@@ -187,7 +184,7 @@ def _phases(shown: Results) -> Iterator[Record]:
             sums = [sum(process.phases_s.get(part, 0.0) for part in parts) for process in processes]
             if sums and max(sums) > 0:
                 middle = _median(sums)
-                yield _key(work_result, result.contestant) | {
+                yield key_of(work_result, result.contestant) | {
                     "phase": phase,
                     "order": order,
                     "seconds": middle,
@@ -199,7 +196,7 @@ def _first_answers(shown: Results) -> Iterator[Record]:
         first = row.time_to_first_gradient_s or row.time_to_first_inference_s
         if first is not None and (call := row.reported_ns or row.latency_p50_ns) is not None:
             steady = f"{len(row.modes)} modes" if row.modes else f"{quantity_text.duration(call.value)} a call"
-            yield _key(work_result, result.contestant) | {
+            yield key_of(work_result, result.contestant) | {
                 "label": f"{quantity_text.seconds(first.value)}, then {steady}"
             }
 
@@ -209,14 +206,14 @@ def _memory(shown: Results) -> Iterator[Record]:
         for order, layer in enumerate(LAYERS):
             held = row.memory_bytes.get(layer, 0.0)
             if held > 0:
-                yield _key(work_result, result.contestant) | {"layer": layer, "order": order, "bytes": held}
+                yield key_of(work_result, result.contestant) | {"layer": layer, "order": order, "bytes": held}
 
 
 def _batches(shown: Results) -> Iterator[Record]:
     """List the batches that fitted in the search for the largest one."""
     for work_result, result, row in shown.every_row():
         for batch, peak in row.memory_by_batch.items():
-            yield _key(work_result, result.contestant) | {
+            yield key_of(work_result, result.contestant) | {
                 "batch": int(batch),
                 "peak_bytes": peak,
                 "ns_per_item": row.time_per_item_by_batch_ns.get(batch),
@@ -233,7 +230,7 @@ def _errors(shown: Results) -> Iterator[Record]:
                 worst[key] = max(worst.get(key, 0.0), error.distance)
         for (what, when), relative in worst.items():
             if relative > 0:
-                yield _key(work_result, result.contestant) | {
+                yield key_of(work_result, result.contestant) | {
                     "what": what,
                     "when": when,
                     "relative": relative,
@@ -246,7 +243,7 @@ def _precisions(shown: Results) -> Iterator[Record]:
         unit = work_result.basis.judged.unit
         for point in points_of(shown, work_result):
             named = point.contestant if work_result.work.together else f"{point.contestant} ({point.precision})"
-            yield _key(work_result, point.contestant) | {
+            yield key_of(work_result, point.contestant) | {
                 "label": named,
                 "precision": point.precision,
                 "judged": axis_value(of_time_ns(point.time_ns, unit), unit),
@@ -254,39 +251,6 @@ def _precisions(shown: Results) -> Iterator[Record]:
                 "qualified": point.qualified,
                 "frontier": point.on_frontier,
             }
-
-
-def _load(shown: Results) -> Iterator[Record]:
-    """List the trials of a fixed length: latency against rate."""
-    for work_result, result, row in shown.every_row():
-        for point in row.latency_by_rate:
-            values = (point.p50_ns, point.p90_ns, point.p99_ns, point.first_token_p99_ns)
-            for name, value in zip(LINES_OF_LOAD, values, strict=True):
-                if value is not None:
-                    yield _key(work_result, result.contestant) | {
-                        "block": point.block,
-                        "rate": point.rate_per_s,
-                        "percentile": name,
-                        "ns": value,
-                        "requests": point.requests,
-                    }
-
-
-def _learning(shown: Results) -> Iterator[Record]:
-    """One record for each epoch of each process that was scored."""
-    for work_result, result, _ in shown.every_row():
-        for process in result.finished:
-            if process.learning is None:
-                continue
-            for each in process.learning.scored:
-                yield _key(work_result, result.contestant) | {
-                    "block": process.block,
-                    "steps": each.steps,
-                    "seconds": each.trained_s,
-                    "score": each.score,
-                    "loss": each.loss,
-                    "target": process.learning.target,
-                }
 
 
 def _tolerances(shown: Results) -> Iterator[Record]:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.suggestions import did_you_mean
+from fairlap.suggestions import did_you_mean, not_one_of
 
 CODE = "E_DATA"
 PREFIX_OF_DATA = "data:"
@@ -83,5 +83,5 @@ def _size_in(text: str, value: str) -> tuple[int, int]:
 
 def _one_of(text: str, name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise InvalidRequest(f"{text}: {name} must be {' or '.join(known)} (got {value})", code=CODE)
+        raise InvalidRequest(f"{text}: {name}: {not_one_of(value, known)}", code=CODE)
     return value

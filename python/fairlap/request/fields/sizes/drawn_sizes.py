@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from fairlap.errors import InvalidRequest
+from fairlap.suggestions import not_one_of
 
 CODE = "E_SHAPES"
 DRAWN = 16  # sizes, each of which is proven, bound to inputs and compiled for
@@ -70,10 +71,7 @@ def drawn_sizes(text: str, seed: int) -> tuple[str, Counter[int]]:
         raise InvalidRequest(f"--shapes-from {text} is neither a file nor a distribution such as {EXAMPLE}", code=CODE)
     family = _FAMILIES.get(found["family"])
     if family is None:
-        listed = ", ".join(_FAMILIES)
-        raise InvalidRequest(
-            f"--shapes-from {text}: no distribution is named {found['family']}; they are {listed}", code=CODE
-        )
+        raise InvalidRequest(f"--shapes-from {text}: {not_one_of(found['family'], _FAMILIES)}", code=CODE)
     numbers = _numbers(text, found["numbers"] or "", family)
     low, high = _limits(text, found["low"], found["high"])
     weights = [family.weight(size, size - low, *numbers) for size in range(low, high + 1)]

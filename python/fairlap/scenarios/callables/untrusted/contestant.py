@@ -6,6 +6,7 @@ the sandbox, the memory that this process cannot write, and that the parent beli
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -53,6 +54,7 @@ class Orders(msgspec.Struct, frozen=True):
 def main() -> None:
     orders = msgspec.json.decode(sys.stdin.buffer.read(), type=Orders)
     end_with_parent(signal.SIGKILL)
+    _end_first_where_memory_runs_out()
     inputs = _mapped(*orders.inputs, writable=False)
     answered = _mapped(*orders.answered, writable=True)
     for fd, _ in (orders.inputs, orders.answered):
@@ -69,6 +71,12 @@ def main() -> None:
         readable.append(Path(driver))
     confine(readable, [], starts="nothing", gpu=orders.device is not None)
     _serve(orders, inputs, answered, ring)
+
+
+def _end_first_where_memory_runs_out() -> None:
+    """Shared memory has no limit, and it can have any amount of that."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _serve(orders: Orders, inputs: Any, answered: Any, ring: socket.socket) -> None:

@@ -31,9 +31,9 @@ class Draws:
 
 
 class DrawnSlots:
-    """The memory that contestants read their inputs from; written while all of them are stopped.
+    """The inputs of a round, which are the referee's own, and the memory that contestants read those of a sample from.
 
-    On a device it is the referee's own memory there, and ``memory`` has its first page only.
+    On a device both are there, and ``memory`` has its first page only.
     """
 
     def __init__(self, draws: Draws, layout: Layout, slots: int, on_device: PrivateMemory | None) -> None:
@@ -43,11 +43,12 @@ class DrawnSlots:
         nbytes = slots * layout.slot_bytes
         of_host = 0 if on_device else nbytes
         self.memory = SharedMemory("fairlap-inputs", PAGE_BYTES + of_host, read_only_elsewhere=True)
-        self._bytes = np.zeros(nbytes, np.uint8) if on_device else self.memory.bytes[PAGE_BYTES:]
+        self._bytes = np.zeros(nbytes, np.uint8)
+        self._shown = slice(0)
         self._views = [layout.views(self._bytes, slot) for slot in range(slots)]
 
     def fill(self, count: int) -> Sequence[Any]:
-        """Draw inputs into the first slots, and return them as they were drawn."""
+        """Draw inputs into the first slots, where no contestant can see them, and return them as they were drawn."""
         drawn = [self._draws.one() for _ in range(count)]
         for arguments, views in zip(drawn, self._views, strict=False):
             found = layout_of(arguments, _WHAT)
@@ -59,3 +60,15 @@ class DrawnSlots:
             filled = self._bytes[: count * self._layout.slot_bytes]
             self._on_device.device.copies.upload(self._on_device.inputs.address, filled.data)
         return drawn
+
+    def show(self, first: int, count: int) -> None:
+        """Put the inputs of these slots, and no others, where contestants read them; all of them are stopped.
+
+        One that saw those of its sample during the calls before it could answer them when no clock counts.
+        """
+        bytes_of_slot = self._layout.slot_bytes
+        shared, shown = self.memory.bytes[PAGE_BYTES:], slice(first * bytes_of_slot, (first + count) * bytes_of_slot)
+        if shown != self._shown:
+            shared[self._shown] = 0
+            self._shown = shown
+        shared[shown] = self._bytes[shown]

@@ -7,6 +7,7 @@ that counts: it cannot see inputs earlier, and what it has not answered by then 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import shutil
@@ -38,20 +39,24 @@ from fairlap.scenarios.callables.untrusted.contestant import (
     TEXT_AT,
     Orders,
 )
-from fairlap.scenarios.callables.untrusted.host_exchange import HostExchange
+from fairlap.scenarios.callables.untrusted.draws import DrawnSlots
+from fairlap.scenarios.callables.untrusted.host_exchange import HostExchange, Words
 from fairlap.scenarios.callables.untrusted.layout import Layout
 from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
 from fairlap.scenarios.callables.untrusted.on_device.device_exchange import DeviceExchange, PrivateMemory
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName
 from fairlap.scenarios.callables.untrusted.result import Excluded
+from fairlap.scenarios.callables.untrusted.witness import Witness
 
 _MEMORY_SHARE = 0.5  # of what is available
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _PASSED_BEGIN = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "NUMEXPR_", "GOMP_")
 _OF_DEVICE = (*_PASSED, DRIVER_VARIABLE)
 _OF_DEVICE_BEGIN = (*_PASSED_BEGIN, "CUDA_", "NVIDIA_")
-_LAST_LOOK_S = 0.3
+_LAST_LOOK_S = 0.15
+_LAST_LOOKS = 4
 _ENDS_WITHIN_S = 1.0
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 20e-6, 1e-3
 _STILL_BUSY_SHARE = 0.2  # of a core; pools of threads spin for less than the last look before they sleep
 _PACKAGE_ROOT = str(Path(__file__).parents[4])
 
@@ -63,10 +68,12 @@ class Terms:
     arguments: Layout
     answers: Layout
     slots: int
-    inputs: SharedMemory  # its first page says which slots to call
+    inputs: DrawnSlots  # the first page of its memory says which slots to call
+    copied: Words
     on_device: PrivateMemory | None
     limit_s: float  # of one ring
     cpu_s: float
+    witness: Witness
 
 
 class ContestantProcess:
@@ -75,11 +82,14 @@ class ContestantProcess:
     def __init__(self, name: CallableName | None, terms: Terms) -> None:
         self._terms = terms
         self._folder = ""
+        self._continued_by_others = 0
         self._status: tuple[int, int] | None = None  # how it ended: the kernel's code, and the status or signal
         of_host = 0 if terms.on_device else terms.slots * terms.answers.slot_bytes
         self._answered = SharedMemory("fairlap-answers", PAGE_BYTES + of_host, read_only_elsewhere=False)
-        self._header = terms.inputs.bytes[:16].view(np.int64)
-        self._exchange: HostExchange | DeviceExchange = HostExchange(self._answered, terms.answers)
+        self._header = terms.inputs.memory.bytes[:16].view(np.int64)
+        self._exchange: HostExchange | DeviceExchange = HostExchange(
+            self._answered, terms.answers, terms.inputs, terms.copied
+        )
         if terms.on_device:
             self._exchange = DeviceExchange(terms.on_device, terms.arguments, terms.answers, terms.slots)
         self._ring, theirs = socket.socketpair()
@@ -91,6 +101,7 @@ class ContestantProcess:
         finally:
             theirs.close()
         self.pid = self._process.pid
+        self._stop_it_when_it_rings()
         self._poll = select.poll()
         self._end = os.pidfd_open(self.pid)
         for fd in (self._ring.fileno(), self._end):
@@ -112,7 +123,7 @@ class ContestantProcess:
             arguments=self._terms.arguments,
             answers=self._terms.answers,
             slots=self._terms.slots,
-            inputs=(self._terms.inputs.fd, self._terms.inputs.nbytes),
+            inputs=(self._terms.inputs.memory.fd, self._terms.inputs.memory.nbytes),
             answered=(self._answered.fd, self._answered.nbytes),
             ring=ring.fileno(),
             cpu_s=self._terms.cpu_s,
@@ -134,13 +145,14 @@ class ContestantProcess:
                 stderr=subprocess.DEVNULL,
                 cwd=self._folder or "/",
                 env=_environment(on_device=self._terms.on_device is not None),
-                pass_fds=(self._terms.inputs.fd, self._answered.fd, ring.fileno()),
+                pass_fds=(self._terms.inputs.memory.fd, self._answered.fd, ring.fileno()),
                 start_new_session=True,
             )
 
     def imported(self, within_s: float) -> None:
         """Wait until it has imported its callable, and stop it."""
-        self._continue()
+        if self._terms.on_device:
+            self._continue()
         self._await(within_s, "import")
         self._stop()
         self._require_done(self._taken())
@@ -159,7 +171,7 @@ class ContestantProcess:
         os.kill(pid, signal.SIGCONT)
         with contextlib.suppress(OSError):  # it closed its end, which is found below
             ring.send(b"?", socket.MSG_DONTWAIT)
-        ready = poll(limit_ms)
+        ready = poll(limit_ms) or self._rung_after_a_pause()
         ended_ns = exchange.ended_ns(first, count) if ready else 0
         self._stop()
         self._require_rung(ready)
@@ -173,17 +185,18 @@ class ContestantProcess:
 
     def require_quiet(self) -> None:
         """Let it run with nothing to do, and exclude it where threads of it still work after a while."""
-        used_s = 0.0
+        worked_s = 0.0
+        self._require_stopped()
         self._continue()
-        for _ in range(2):  # the first time, pools of threads spin before they sleep
-            before_s = self._cpu_s()
-            time.sleep(_LAST_LOOK_S / 2)
-            used_s = self._cpu_s() - before_s
-            if used_s <= _STILL_BUSY_SHARE * _LAST_LOOK_S / 2:
+        for _ in range(_LAST_LOOKS):  # the first time, pools of threads spin before they sleep
+            before_s = self._worked_s()
+            time.sleep(_LAST_LOOK_S)
+            worked_s = self._worked_s() - before_s
+            if worked_s <= _STILL_BUSY_SHARE * _LAST_LOOK_S:
                 break
         else:
             self._stop()
-            what = f"threads of it used {quantity_text.seconds(used_s)} of CPU time with nothing to answer"
+            what = f"threads of it worked, or waited to, for {quantity_text.seconds(worked_s)} with nothing to answer"
             raise Excluded(what, code="E_LEFT_RUNNING")
         self._stop()
         self._exchange.require_quiet()
@@ -204,31 +217,63 @@ class ContestantProcess:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _require_stopped(self) -> None:
-        """Exclude one that was continued since it was stopped, as by a timer whose signal does that."""
-        if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG) is not None:
+        """Exclude one that was continued since it was stopped, unless another program did that."""
+        if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG) is None:
+            return
+        if not self._others_continued_it():
             raise Excluded("it continued itself while others had their turns", code="E_LEFT_RUNNING")
+        self._stop()
+
+    def _others_continued_it(self) -> bool:
+        """Whether another program continued all processes since this was asked last."""
+        found = self._terms.witness.has_seen_more(self._continued_by_others)
+        self._continued_by_others = self._terms.witness.times
+        return found
+
+    def _stop_it_when_it_rings(self) -> None:
+        """Have the kernel send SIGSTOP as the ring arrives, before this process runs again and its clock ends.
+
+        What a contestant did between its ring and the signal of this process would count for nobody.
+        """
+        ring = self._ring.fileno()
+        fcntl.fcntl(ring, fcntl.F_SETOWN, self.pid)
+        fcntl.fcntl(ring, fcntl.F_SETSIG, signal.SIGSTOP)
+        fcntl.fcntl(ring, fcntl.F_SETFL, fcntl.fcntl(ring, fcntl.F_GETFL) | os.O_ASYNC)
 
     def _continue(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGCONT)
 
     def _stop(self) -> None:
-        """Return when every thread has stopped, or the process has ended."""
-        if self._status is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGSTOP)
-            self._reap(os.WSTOPPED | os.WEXITED)
+        """Return when every thread has stopped, or the process has ended; exclude one that does neither."""
+        if self._status is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGSTOP)
+        until_s, pause_s = time.perf_counter() + self._terms.limit_s, _SHORTEST_PAUSE_S
+        while not self._reap(os.WSTOPPED | os.WEXITED | os.WNOHANG):
+            if time.perf_counter() > until_s:
+                what = f"it could not be stopped within {quantity_text.seconds(self._terms.limit_s)}"
+                raise Excluded(what, code="E_LEFT_RUNNING")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _reap(self, which: int) -> None:
+    def _reap(self, which: int) -> bool:
+        """Return whether it stopped or ended."""
         found = os.waitid(os.P_PID, self.pid, which)
         if found is not None and found.si_code != os.CLD_STOPPED:
             self._status = (found.si_code, found.si_status)
             self._process.returncode = -found.si_status if found.si_code != os.CLD_EXITED else found.si_status
+        return found is not None
 
     def _await(self, within_s: float, doing: str) -> None:
-        if not self._poll.poll(int(within_s * 1e3)):
+        if not (self._poll.poll(int(within_s * 1e3)) or self._rung_after_a_pause()):
             self._stop()
             raise Excluded(f"it did not finish to {doing} within {within_s:g} s", code="E_TIMEOUT")
+
+    def _rung_after_a_pause(self) -> list[tuple[int, int]]:
+        """Wait once more where another program stopped all processes and continued them."""
+        return self._poll.poll(int(self._terms.limit_s * 1e3)) if self._others_continued_it() else []
 
     def _require_rung(self, ready: list[tuple[int, int]]) -> None:
         if not ready:
@@ -280,11 +325,14 @@ class ContestantProcess:
             name = f"signal {status}"
         return Excluded(f"its process was ended by {name}", code="E_CRASH")
 
-    def _cpu_s(self) -> float:
+    def _worked_s(self) -> float:
+        """Return the CPU time of its threads, and that which they waited for, which is most on a busy machine."""
         try:
-            return time.clock_gettime(~self.pid << 3 | 2)  # what clock_getcpuclockid(3) gives on Linux
+            cpu_s = time.clock_gettime(~self.pid << 3 | 2)  # what clock_getcpuclockid(3) gives on Linux
+            threads = [each.read_text().split() for each in Path(f"/proc/{self.pid}/task").glob("*/schedstat")]
         except OSError:
             return 0.0
+        return cpu_s + sum(int(waited_ns) for _, waited_ns, *_ in threads) / 1e9
 
 
 def _environment(*, on_device: bool) -> dict[str, str]:

@@ -11,7 +11,7 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.judging import Judge, why_not_compared
-from fairlap.scenarios.callables.untrusted.arms import Arm
+from fairlap.scenarios.callables.untrusted.arms import FEWEST_ALONE, Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws
 from fairlap.scenarios.callables.untrusted.floor import Floor
 from fairlap.scenarios.callables.untrusted.on_device.device_exchange import PrivateMemory
@@ -33,6 +33,7 @@ from fairlap.scenarios.callables.untrusted.process import ContestantProcess, Ter
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName, callable_name, imported
 from fairlap.scenarios.callables.untrusted.result import UntrustedComparison, UntrustedRow
 from fairlap.scenarios.callables.untrusted.truth import Reference
+from fairlap.scenarios.callables.untrusted.witness import Witness
 from fairlap.verdict.blocks import BlockTable
 
 BUDGET_S = 10.0
@@ -49,7 +50,7 @@ _FEWEST_CHECKED = 2  # answers in a round
 _FIRST_CALLS = 4  # all of whose answers are checked
 _LIMIT_S = 30.0
 _SHARE_OF_A_ROUND = 0.02  # of the budget, beyond which samples get no longer
-_MOST_SEED = 2**31 - 1
+_SEEDS = 2**53  # few enough for JSON, and too many to try while a contestant runs
 
 
 def compare_untrusted(
@@ -81,7 +82,7 @@ def compare_untrusted(
     contestants = [callable_name(each) for each in names]
     if not contestants or len(set(names)) < len(names):
         raise InvalidRequest("name each callable once, and at least one")
-    seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
+    seed = secrets.randbelow(_SEEDS) if seed is None else seed
     draws = Draws(imported(inputs, contestants), sizes or {}, seed)
     known = Reference(imported(reference, contestants), draws.one())
     if device != "cpu":
@@ -120,7 +121,10 @@ class _Race:
         self._inputs = DrawnSlots(draws, known.arguments, slots, on_device)
         opened.callback(self._inputs.memory.close)
         cpu_s = 4 * (budget_s + limit_s) + 600
-        terms = Terms(known.arguments, known.answers, slots, self._inputs.memory, on_device, limit_s, cpu_s)
+        copied = np.empty(0 if on_device else slots * known.answers.slot_bytes // 8, np.uint64)
+        witness = Witness()
+        opened.callback(witness.end)
+        terms = Terms(known.arguments, known.answers, slots, self._inputs, copied, on_device, limit_s, cpu_s, witness)
         self._limit_s = limit_s
         self._floor = self._opened("the empty call", None, terms, opened)
         self._arms = [self._opened(each.text, each, terms, opened) for each in contestants]
@@ -150,10 +154,9 @@ class _Race:
                     if ended_early := self._why_end(judge, looks):
                         break
                     self._run_block()
-                self._require_quiet()
                 if self._calls > 1:
-                    for arm in self._left:
-                        arm.attempt(partial(arm.require_one_by_one, self._floor))
+                    self._require_one_by_one()
+                self._require_quiet()
         except KeyboardInterrupt:
             interrupted, ended_early = True, f"interrupted after {quantity_text.count(self._blocks, 'block')}"
         return self._result(judge, ended_early, interrupted)
@@ -208,13 +211,26 @@ class _Race:
 
     def _run_round(self) -> None:
         calls = self._calls
-        drawn = self._inputs.fill(calls + _BEFORE_SAMPLE)
+        self._run_turns(lambda arm: partial(arm.run_round, _BEFORE_SAMPLE, calls), calls + _BEFORE_SAMPLE)
+
+    def _run_turns(self, turn: Callable[[Arm], Callable[[], None]], slots: int) -> None:
+        """Give each contestant its turn on the same new inputs, in an order drawn for it, and check some answers."""
+        drawn = self._inputs.fill(slots)
         began_s = time.perf_counter()
         for arm in self._in_drawn_order():
-            arm.attempt(partial(arm.run_round, _BEFORE_SAMPLE, calls))
+            arm.attempt(turn(arm))
         if self._floor.exclusion is not None:
             raise NotAvailable(f"the empty call failed: {self._floor.exclusion.reason}")
         self._check(drawn, time.perf_counter() - began_s)
+
+    def _require_one_by_one(self) -> None:
+        """Judge by many rounds, which a contestant cannot tell from those before."""
+        for _ in range(FEWEST_ALONE - len(self._floor.alone_ns)):
+            if not any(arm.is_slow_alone(self._floor) for arm in self._left):
+                return
+            self._run_turns(lambda arm: arm.run_alone, _BEFORE_SAMPLE)
+        for arm in self._left:
+            arm.attempt(partial(arm.require_one_by_one, self._floor))
 
     def _check(self, drawn: Sequence[Any], within_s: float) -> None:
         """Check as many answers as can be computed in the time that was measured, drawn now that all are given."""

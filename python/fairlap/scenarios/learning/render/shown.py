@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
 from fairlap import quantity_text
 from fairlap.models.registry import find
 from fairlap.race.planning.plan import Plan
+from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.scenario_side import RenderSide, Summary, Words, number_word, require_command
 from fairlap.results.row import Row
+from fairlap.scenarios.learning.render.charts import learning_charts, points
 
 
 def learning_text(row: Row) -> str:
@@ -36,6 +41,10 @@ def learning_text(row: Row) -> str:
 
 class LearningShown(RenderSide):
     summaries = (Summary("score", "target_score", learning_text),)
+    tables: ClassVar = {"learning": points}
+
+    def charts(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Chart]:
+        return learning_charts() if tables["learning"] else []
 
     def words(self, plan: Plan) -> Words:
         assert plan.to_score is not None

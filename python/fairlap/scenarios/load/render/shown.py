@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
+from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.scenario_side import RenderSide, Words, number_word
 from fairlap.render.text.generation import generation_under_load
 from fairlap.request.fields.load import Load
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.load.loadgen_messages import BOUNDS, BY_THE_PATH, WHY_INVALID
+from fairlap.scenarios.load.render.chart import SECTION, latency_against_rate, points
+from fairlap.scenarios.load.render.columns import COLUMNS
 
 
 def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
@@ -41,7 +44,12 @@ _BESIDE_A_RATE = (
 
 class LoadShown(RenderSide):
     lacks = frozenset({"--mode"})
-    tables: ClassVar = {"load_bounds": _bounds}
+    columns = COLUMNS
+    tables: ClassVar = {"load": points, "load_bounds": _bounds}
+    sections: ClassVar = {SECTION: "Latency under load"}
+
+    def charts(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Chart]:
+        return [latency_against_rate()] if tables["load"] else []
 
     def words(self, plan: Plan) -> Words:
         """Of the first work: all have the same load."""

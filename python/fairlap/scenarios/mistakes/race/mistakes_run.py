@@ -77,6 +77,8 @@ def run_mistakes(
 
 def _runner(name: ContestantName, caches: Path, stack: ExitStack, report: Callable[[str], None]) -> Runner:
     """Keras is no contestant of other races, so it has no environments of its own."""
+    if name.image:
+        raise InvalidRequest(f"{name.text}: mistakes are planted in processes of this machine", code=E_CONTESTANT)
     if name.framework in framework_names():
         [runner] = runners_for((name,), _THREADS, "cpu", caches / name.framework, stack, report)
         return runner

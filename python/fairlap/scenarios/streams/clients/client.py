@@ -63,23 +63,21 @@ class Certificates:
         return (f"verified with {self.ca}" if self.ca else "verified") if self.verified else "not verified"
 
     def context(self) -> ssl.SSLContext:
-        if self == Certificates():
-            return _of_the_system()
-        try:
-            found = ssl.create_default_context(cafile=self.ca or None)
-        except OSError as error:  # ssl.SSLError is one
-            raise InvalidRequest(
-                f"cannot read certificates from {self.ca}: {reason_of(error)}", code=E_CERTIFICATE
-            ) from None
-        if not self.verified:
-            found.check_hostname, found.verify_mode = False, ssl.CERT_NONE
-        return found
+        return _context(self)
 
 
 @cache
-def _of_the_system() -> ssl.SSLContext:
+def _context(certificates: Certificates) -> ssl.SSLContext:
     """Read them once, which takes 30 ms of a core; the connections of all turns share them."""
-    return ssl.create_default_context()
+    try:
+        found = ssl.create_default_context(cafile=certificates.ca or None)
+    except OSError as error:  # ssl.SSLError is one
+        raise InvalidRequest(
+            f"cannot read certificates from {certificates.ca}: {reason_of(error)}", code=E_CERTIFICATE
+        ) from None
+    if not certificates.verified:
+        found.check_hostname, found.verify_mode = False, ssl.CERT_NONE
+    return found
 
 
 @dataclass

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
 from fairlap.scenarios.streams.clients.events import EventReader, LineReader
 from fairlap.scenarios.streams.prompts import Prompt
 
-Fields = Literal["forced", "counted", "plain", "inputs"]
-"""What a request has besides prompt, length and temperature 0: the forced length and counts of tokens, counts alone, or
-nothing. ``inputs`` has what ``plain`` has in other places."""
+Fields = Literal["unpenalised", "forced", "counted", "plain", "inputs"]
+"""What a request has besides prompt, length and temperature 0: the forced length, counts of tokens and no penalty of
+repeated ones, the first two, counts alone, or nothing. ``inputs`` has what ``plain`` has in other places."""
+
+FORCED: Final[tuple[Fields, ...]] = ("unpenalised", "forced")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 

@@ -1,7 +1,8 @@
 """OpenAI's completions and chat completions.
 
 Servers differ in what they understand besides: vLLM, SGLang and others force the number of tokens and count them in
-each event, and refuse neither; a server that refuses a field gets a request without it.
+each event, and refuse neither; a server that refuses a field gets a request without it. llama-cpp-python's makes
+repeated tokens less likely unless it is told otherwise, and then its greedy answers are another model's.
 """
 
 from __future__ import annotations
@@ -12,10 +13,20 @@ from typing import Any, ClassVar
 import msgspec
 
 from fairlap.scenarios.streams.prompts import Prompt
-from fairlap.scenarios.streams.protocols.contract import Count, Fields, HttpProtocol, Piece, error_text, messages_of
+from fairlap.scenarios.streams.protocols.contract import (
+    FORCED,
+    Count,
+    Fields,
+    HttpProtocol,
+    Piece,
+    error_text,
+    messages_of,
+)
 
+_COUNTED_IN_EVENTS = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}
 _ADDED: dict[Fields, dict[str, Any]] = {
-    "forced": {"stream_options": {"include_usage": True, "continuous_usage_stats": True}},
+    "unpenalised": {**_COUNTED_IN_EVENTS, "repeat_penalty": 1.0},
+    "forced": _COUNTED_IN_EVENTS,
     "counted": {"stream_options": {"include_usage": True}},
     "plain": {},
 }
@@ -59,7 +70,7 @@ class _Event(msgspec.Struct):
 
 class _OpenAI(HttpProtocol):
     title = "OpenAI's API"
-    fields: ClassVar[tuple[Fields, ...]] = ("forced", "counted", "plain")
+    fields: ClassVar[tuple[Fields, ...]] = (*FORCED, "counted", "plain")
     end = b"[DONE]"
 
     @abstractmethod
@@ -69,7 +80,7 @@ class _OpenAI(HttpProtocol):
         return f"{path}/models"
 
     def body(self, model: str, prompt: Prompt, tokens: int, fields: Fields) -> bytes:
-        forced = {"min_tokens": tokens, "ignore_eos": True} if fields == "forced" else {}
+        forced = {"min_tokens": tokens, "ignore_eos": True} if fields in FORCED else {}
         return msgspec.json.encode(
             {
                 "model": model,

@@ -41,7 +41,7 @@ from fairlap.scenarios.streams.several_clients.messages import (
     Refused,
 )
 
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_BOOT, _NETWORK = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/net")
 _SPIN_NS = 1_000_000  # at the end of a wait, which a sleep may overshoot by as much
 
 
@@ -107,8 +107,9 @@ class ClientProgram:
 
 
 def machine_here() -> str:
+    """Name it by what has one loopback: containers of one kernel may each have their own."""
     try:
-        return _BOOT.read_text().strip()
+        return f"{_BOOT.read_text().strip()} {_NETWORK.readlink()}"
     except OSError:
         return socket.gethostname()
 

@@ -22,7 +22,7 @@ from fairlap.scenarios.streams.started.server_start import ServerStart
 
 @dataclass(frozen=True)
 class ServerEnvironment:
-    variables: dict[str, str]  # all of them
+    variables: dict[str, str]  # all but those that the start of the server sets
     version: str = ""  # of the server's package; empty for a command of the user's
 
 
@@ -30,7 +30,7 @@ def environment_of(
     contestant: ContestantName, start: ServerStart, stack: ExitStack, report: Callable[[str], None]
 ) -> ServerEnvironment:
     """Hold it for as long as the stack does. Raises InstallFailed."""
-    variables = {**own_environment(), **start.variables}
+    variables = own_environment()
     if not start.packages:
         here = str(Path(sys.executable).parent)
         return ServerEnvironment(_searching(variables, here) if start.package else variables, _version_of(start))

@@ -23,10 +23,12 @@ from fairlap.scenarios.streams.equal_work.equal_tokens import E_DROPPED_REQUESTS
 from fairlap.scenarios.streams.equal_work.server_counters import CacheCounters
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.protocols.contract import FORCED
 from fairlap.scenarios.streams.race.mannered_load import Mannered, mannered_found
 from fairlap.scenarios.streams.race.turn_resources import Resources, resources_elsewhere
-from fairlap.scenarios.streams.scenario import CERTIFICATES, CLIENTS, E_CLIENT_LOST, EACH_BLOCK, ONCE, STARTED
+from fairlap.scenarios.streams.scenario import CERTIFICATES, CLIENTS, E_CLIENT_LOST, EACH_BLOCK, ONCE, STARTED, WEIGHTS
 from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.started.types_of_weights import types_of_weights
 from fairlap.scenarios.streams.streams_found import (
     Agreement,
     ClientFloor,
@@ -181,11 +183,12 @@ def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked
     found = {
         "model": server.model,
         "api": server.api,
-        "length": "forced" if examined.fields == "forced" else "not forced",
+        "length": "forced" if examined.fields in FORCED else "not forced",
         "tokens counted by": " and ".join(counted),
         CERTIFICATES: server.why_no_certificate or asked.certificates.text,
         "http": examined.http_version,
         STARTED: _started(server),
+        WEIGHTS: types_of_weights(server.start.model) if server.start is not None and server.start.model else "",
         CLIENTS: "" if served is None else ", ".join(each.name for each in served.by_client),
     }
     return {name: value for name, value in found.items() if value}

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fairlap.machine.software import package_of
+from fairlap.request.fields.package_origin import named_in
+
 ANSWERS_OFFLINE: Mapping[str, str] = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -24,18 +27,24 @@ class KnownServer:
     model: str = "folder"  # what is named: a folder, or a file
     path: str = "/v1"  # of its API
     health: str = "/health"
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)  # may have {port}
+    has_device: bool = True  # False: what its command starts computes on the CPU
 
     @property
     def package(self) -> str:
-        return self.packages[0].partition("==")[0].partition("[")[0]
+        return named_in(self.packages[0]).partition("[")[0]
 
     def packages_of(self, version: str, release: str = "") -> tuple[str, ...]:
-        """Put a version, or what it is installed from, in the place of the usual one."""
+        """Put a version, or what one of them is installed from, in the place of the usual one."""
         first, *others = self.packages
-        if release:
-            return (release, *others)
-        return (f"{first.partition('==')[0]}{version}", *others) if version else self.packages
+        usual = (f"{named_in(first)}{version}", *others) if version else self.packages
+        if not release:
+            return usual
+        replaced = [each for each in usual if package_of(each) == package_of(release)]
+        named, place = named_in(release), release[len(named_in(release)) :]
+        if "[" not in named and replaced:
+            named += "".join(named_in(replaced[0]).partition("[")[1:])
+        return (f"{named}{place}", *(each for each in usual if each not in replaced))
 
 
 _TRANSFORMERS = "{python} -P -m transformers.cli.transformers"  # what runs as `transformers`, in this interpreter
@@ -46,6 +55,17 @@ KNOWN: Mapping[str, KnownServer] = {
         packages=("transformers[serving]==5.24.0", "torch==2.13.0"),
         command=f"{_TRANSFORMERS} serve {{model}} --host 127.0.0.1 --port {{port}} --device {{device}}",
         variables=ANSWERS_OFFLINE,
+    ),
+    "llama-cpp": KnownServer(
+        packages=("llama-cpp-python[server]==0.3.36",),
+        # Unless it is told not to, it ends an answer in the middle when another request comes.
+        command=(
+            "{python} -P -m llama_cpp.server --model {model} --host 127.0.0.1 --port {port} --interrupt_requests false"
+        ),
+        model="file",
+        health="/v1/models",
+        variables={"HOST": "127.0.0.1", "PORT": "{port}"},  # which it prefers to its options
+        has_device=False,
     ),
 }
 """After ``serve:``."""

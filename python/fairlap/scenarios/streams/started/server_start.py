@@ -60,6 +60,9 @@ class ServerStart:
     def command(self, port: int) -> tuple[str, ...]:
         return tuple(word.replace(PORT, str(port)) for word in self.words)
 
+    def own_variables(self, port: int) -> dict[str, str]:
+        return {name: value.replace(PORT, str(port)) for name, value in self.variables.items()}
+
 
 def is_started(contestant: ContestantName) -> bool:
     """Whether it is one that fairlap starts."""
@@ -89,6 +92,10 @@ def start_of(contestant: ContestantName) -> ServerStart:
         return replace(_of_command(contestant, options, health, within_s, device), restarts=restarts)
     if given := next((name for name in _OF_COMMANDS if name in options), ""):
         raise _refused(f"{contestant.text}: {given}= is of {SERVE}:{COMMAND_LINE}=..., whose command is yours")
+    if device != "cpu" and not known.has_device:
+        raise _refused(
+            f"{contestant.text}: it runs on the CPU; start it elsewhere by its command, {SERVE}:{COMMAND_LINE}=..."
+        )
     model = _model_of(known, contestant, options)
     apart = contestant.is_apart
     words = _words(known.command, model, device, "python" if apart else sys.executable)

@@ -48,12 +48,12 @@ class StartedServer:
     """Use ``server``, whose address is where it listens, once it is ready."""
 
     def __init__(self, server: StreamServer, variables: Mapping[str, str], log: Path) -> None:
-        """Start it. ``variables`` is its whole environment."""
+        """Start it. ``variables`` is its whole environment, but for those that its start sets."""
         assert server.start is not None
         self._start, self._log = server.start, log
         port = _free_port() if self._start.draws_port else self._start.address().port
         self.server = server.listening_on(port)
-        words = self._start.command(port)
+        words, variables = self._start.command(port), {**variables, **self._start.own_variables(port)}
         program = shutil.which(words[0], path=variables.get("PATH", os.defpath))
         if program is None:
             raise ServerNotReady(f"{words[0]} is not an executable program", code="E_NOT_INSTALLED")

@@ -28,7 +28,13 @@ def resolve_convolution(
 
 
 @operator(
-    "Conv", layout="spatial", kernels={1: "kernel"}, resolve=resolve_convolution, reads=CONVOLUTION_READS, folds=False
+    "Conv",
+    layout="spatial",
+    kernels={1: "kernel"},
+    resolve=resolve_convolution,
+    reads=CONVOLUTION_READS,
+    folds=False,
+    bind=lambda library, attributes: library.convolution(**attributes),
 )
 def convolve(
     library: Any,

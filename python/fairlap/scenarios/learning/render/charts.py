@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from fairlap.render.charts.parts.chart import Chart, coloured, named, spec_of
+from fairlap.render.charts.parts.chart_tables import Record, key_of
 from fairlap.render.charts.parts.libraries import altair
 from fairlap.render.charts.parts.look import INK
+from fairlap.results.results import Results
+
+_BY_TIME = (
+    "One line for each process, one mark for each epoch. Only the time of steps counts. The dashed line is the score "
+    "that was asked for."
+)
+_BY_STEPS = "Contestants of a block take the same batches, so their lines differ by rounding alone."
+
+
+def learning_charts() -> list[Chart]:
+    return [_learning("seconds", "seconds of training", _BY_TIME), _learning("steps", "steps", _BY_STEPS)]
+
+
+def points(shown: Results) -> Iterator[Record]:
+    """One record for each epoch of each process that was scored."""
+    for work_result, result, _ in shown.every_row():
+        for process in result.finished:
+            if process.learning is None:
+                continue
+            for each in process.learning.scored:
+                yield key_of(work_result, result.contestant) | {
+                    "block": process.block,
+                    "steps": each.steps,
+                    "seconds": each.trained_s,
+                    "score": each.score,
+                    "loss": each.loss,
+                    "target": process.learning.target,
+                }
 
 
 @cache
-def learning(field: str, title: str, note: str) -> Chart:
+def _learning(field: str, title: str, note: str) -> Chart:
     """``field`` is "seconds" or "steps"."""
     alt = altair()
     shares = alt.Axis(title="score", format=".0%")

@@ -16,7 +16,7 @@ from fairlap.models.modes import MODES
 from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
 from fairlap.request.work import Work
-from fairlap.results.device_clocks import clocks_mhz, unless_cycles_disagree
+from fairlap.results.quantities.device_clocks import clocks_mhz, unless_cycles_disagree
 from fairlap.scenarios.added import Quantity
 from fairlap.scenarios.contract import quantities_of_scenarios
 from fairlap.scenarios.process_result import Period, ProcessResult
