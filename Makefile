@@ -21,7 +21,7 @@ PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numproces
 
 .PHONY: help demo test test-slow test-thorough test-importer test-headers fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-works bench-answers bench-load bench-report bench-store bench-block \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared trust-wild trust-transformers
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared trust-wild trust-transformers trust-science
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-25s%s\n", $$1, $$2}' Makefile
@@ -192,6 +192,13 @@ trust-agreement: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Comp
 
 trust-shared: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare ratios of 20 works that share processes with those of works in their own (half an hour; ON=torch,onnxruntime).
 	$(BIN)/python -m tests.trust.shared_processes --out build/trust $(if $(ON),--on $(ON))
+
+SCIENCE := solvers orders_of_solvers tensorflow_probability derivatives_in_frameworks science_in_frameworks environments_and_agents mistakes_in_frameworks
+SEEDS ?= 10
+trust-science: $(VENV)/.dev build/release/.tests  ## Prove solvers, derivatives, environments and reported mistakes in all libraries, and compare agents with loops by hand (hours; SEEDS=10).
+	$(PYTEST) $(SCIENCE:%=tests/integration/test_%.py) tests/unit/stability
+	$(BIN)/python -m tests.trust.agents_by_hand --algorithm ppo --seeds $(SEEDS)
+	$(BIN)/python -m tests.trust.agents_by_hand --algorithm dqn --seeds $(SEEDS)
 
 trust-wild: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Race model files that public packages ship, and write which race where into build/wild-models.md (an hour and a half).
 	$(BIN)/python tests/trust/wild_models.py --out build/wild-models.md

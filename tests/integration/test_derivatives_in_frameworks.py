@@ -91,3 +91,5 @@ def test_the_page_s_picture_has_a_mark_for_each_contestant_and_function(tmp_path
     output("report", tmp_path / "jacobians.json", "--charts", tmp_path / "pictures")
     [picture] = (tmp_path / "pictures").glob("*scenario-derivatives.svg")
     assert picture.read_text().count('aria-roledescription="point"') == 4
+    [by_shape] = (tmp_path / "pictures").glob("*scenario-jacobians.svg")
+    assert by_shape.read_text().count('aria-roledescription="line mark"') == 2

@@ -28,7 +28,7 @@ from fairlap.request.work import Mode
 Array = npt.NDArray[np.float64]
 
 SCALAR = ("log_sum_exp", "mlp_loss", "rosenbrock")
-MAPS = ("map_256_to_4", "map_32_to_32", "map_4_to_256")
+MAPS = ("map_256_to_4", "map_64_to_16", "map_32_to_32", "map_16_to_64", "map_4_to_256")
 
 
 def spec_module(name: str) -> Any:

@@ -101,11 +101,13 @@ def test_the_picture_has_the_time_and_the_direction_of_every_process_of_all_work
     for block in plan.blocks:
         for name in plan.contestants:
             process = a_process(block.number, name.text, 1e6, plan.works[block.work])
-            process.in_force = {**process.in_force, "direction": "reverse"}
+            ratio = "64" if plan.works[block.work].model == "map_256_to_4" else "0.015625"
+            process.in_force = {**process.in_force, "direction": "reverse", "inputs_per_output": ratio}
             processes.append(process)
     results = results_of(Run(plan, processes, {}, {}), "r")
     tables = chart_tables(results)
     assert len(tables["scenario derivatives"]) == len(processes)
+    assert {each["ratio"] for each in tables["scenario jacobians"]} == {64.0, 1 / 64}
     [chart] = [each for each in charts_of(results, tables) if each.key == "scenario-derivatives"]
     spec = static_spec(chart, results, results.work_results[0], tables)
     assert spec is not None

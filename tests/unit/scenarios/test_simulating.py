@@ -109,8 +109,10 @@ def test_most_trajectories_can_be_compared_in_fp32(name: str, seed: int) -> None
     assert found.mean() >= 0.5
 
 
-def test_all_trajectories_are_compared_in_fp64() -> None:
-    assert materials("pendulum").reference("inputs")["compared"].all()
+def test_all_trajectories_are_compared_in_fp64_and_fewer_of_the_same_inputs_in_fp32() -> None:
+    assert materials("pendulum").reference("changed")["compared"].all()
+    assert not materials("pendulum", "fp32").reference("changed")["compared"].all()
+    assert materials("pendulum").reference("changed")["compared"].all()
 
 
 def test_an_environment_whose_trajectory_amplifies_rounding_is_not_compared() -> None:

@@ -10,6 +10,7 @@ from fairlap.models.workload import Workload
 
 DIRECTION = "direction"
 DIRECTIONS = ("forward", "reverse")
+INPUTS_PER_OUTPUT = "inputs_per_output"
 
 
 def implementation_of(work: Workload, wanted: Settings, library: str) -> Any:
@@ -26,4 +27,10 @@ def implementation_of(work: Workload, wanted: Settings, library: str) -> Any:
 
 
 def direction_in_force(implementation: Any, work: Workload) -> dict[str, str]:
-    return {DIRECTION: implementation.direction} if MODES[work.mode].differentiates else {}
+    """Give it; of a whole Jacobian also its columns for each row, which decide between the directions."""
+    if not MODES[work.mode].differentiates:
+        return {}
+    found, function = {DIRECTION: implementation.direction}, implementation.function
+    if work.mode == "jacobian":
+        found[INPUTS_PER_OUTPUT] = f"{function.numbers / (function.outputs or 1):g}"
+    return found

@@ -135,7 +135,9 @@ class Materials:
         """Compute the float64 answer once, and keep it for ever."""
         if self.work.source is not None and MODES[self.work.mode].gives_outputs:
             return safetensors.read(reference_file(self.folder, which))
-        return self._kept(f"reference-{which}", lambda: mode_side(self.work.mode).reference(self, which))
+        side = mode_side(self.work.mode)
+        what = f"reference-{self.work.precision}-{which}" if side.refers_by_precision else f"reference-{which}"
+        return self._kept(what, lambda: side.reference(self, which))
 
     def reference_after(self, which: str, tokens: npt.NDArray[Any]) -> Arrays:
         """Compute the float64 logits of every step after these tokens, which a contestant chose and read itself."""

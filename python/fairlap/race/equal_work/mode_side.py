@@ -29,6 +29,7 @@ class ModeSide(ABC):
     """Has no state: one object serves all works."""
 
     tells_inputs_apart: ClassVar[bool] = True  # whether an answer to other inputs is looked for in a wrong one
+    refers_by_precision: ClassVar[bool] = False  # whether the reference is another one in each precision
     compares_peers: ClassVar[bool] = False  # whether answers are compared with each other too
     ranks_alone: ClassVar[bool] = False  # whether a step of one rank alone is timed at the end
     feeds_whole_batches: ClassVar[bool] = False  # whether proving what was fed takes whole batches

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fairlap.frameworks.adapter_parts.differentiated import INPUTS_PER_OUTPUT
 from fairlap.models.modes import MODES
 from fairlap.request.work import Work
 from fairlap.scenarios.added import Picture
@@ -18,15 +19,39 @@ def _points(process: ProcessResult) -> Iterator[dict[str, float | str]]:
         yield {"ms": process.headline_ns / 1e6, "direction": process.in_force["direction"]}
 
 
+def _jacobians(process: ProcessResult) -> Iterator[dict[str, float | str]]:
+    ratio = process.in_force.get(INPUTS_PER_OUTPUT)
+    if ratio is not None:
+        yield from ({**point, "ratio": float(ratio)} for point in _points(process))
+
+
+_TIME = {
+    **{"field": "ms", "aggregate": "median", "type": "quantitative", "scale": {"type": "log"}},
+    "title": "time of a call in ms",
+}
+
+
 def _spec() -> dict[str, Any]:
-    time = {"field": "ms", "type": "quantitative", "scale": {"type": "log"}, "title": "time of a call in ms"}
     return {
         "mark": {"type": "point", "filled": True, "size": 60},
         "encoding": {
-            "x": {**time, "aggregate": "median"},
+            "x": _TIME,
             "y": {"field": "work", "type": "nominal", "title": None, "axis": {"labelLimit": 300}},
             "color": {"field": "contestant", "type": "nominal"},
             "shape": {"field": "direction", "type": "nominal"},
+        },
+    }
+
+
+def _spec_by_ratio() -> dict[str, Any]:
+    ratio = {"field": "ratio", "type": "quantitative", "scale": {"type": "log"}, "title": "inputs for each output"}
+    return {
+        "mark": {"type": "line", "point": {"filled": True, "size": 60}},
+        "encoding": {
+            "x": ratio,
+            "y": _TIME,
+            "color": {"field": "contestant", "type": "nominal"},
+            "strokeDash": {"field": "direction", "type": "nominal", "legend": {"symbolType": "stroke"}},
         },
     }
 
@@ -41,10 +66,20 @@ _TIMES = Picture(
     over_works=True,
 )
 
+_BY_RATIO = Picture(
+    "jacobians",
+    "Time of Jacobians by their shape",
+    "Where the line of forward mode crosses that of reverse mode, the other one becomes cheaper. Each mark is the "
+    "median of a contestant's processes on one function.",
+    _jacobians,
+    _spec_by_ratio,
+    over_works=True,
+)
+
 
 class Derivatives(Calls):
     race_side = "fairlap.scenarios.derivatives.race.from_request:DerivativesFromRequest"
-    pictures = (_TIMES,)
+    pictures = (_TIMES, _BY_RATIO)
     judged_before = ()  # rows of derivatives have always said by what they were ranked
 
     def is_asked(self, asked: Asked, work: Work) -> bool:

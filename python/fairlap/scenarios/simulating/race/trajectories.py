@@ -33,6 +33,7 @@ _COMPARED = "compared"  # in the reference: whether an environment is
 
 
 class Trajectories(Inference):
+    refers_by_precision = True  # it says which environments are compared
     checked_at_batch = "against the reference"
 
     def reference(self, materials: Materials, which: str) -> Mapping[str, Any]:

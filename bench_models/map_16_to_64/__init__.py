@@ -1,0 +1,1 @@
+"""A small network with many inputs and few outputs, where reverse mode is cheap."""
