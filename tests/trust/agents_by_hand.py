@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from fairlap import verdict
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu  # type: ignore[import-untyped,unused-ignore]
 
 from .agreement.case import BY_HAND
 

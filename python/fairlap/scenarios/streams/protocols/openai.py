@@ -2,7 +2,7 @@
 
 Servers differ in what they understand besides: vLLM, SGLang and others force the number of tokens and count them in
 each event, and refuse neither; a server that refuses a field gets a request without it. llama-cpp-python's makes
-repeated tokens less likely unless it is told otherwise, and then its greedy answers are another model's.
+repeated tokens less likely unless a request says otherwise, and then its greedy answers are another model's.
 """
 
 from __future__ import annotations

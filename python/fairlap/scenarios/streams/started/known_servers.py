@@ -58,7 +58,7 @@ KNOWN: Mapping[str, KnownServer] = {
     ),
     "llama-cpp": KnownServer(
         packages=("llama-cpp-python[server]==0.3.36",),
-        # Unless it is told not to, it ends an answer in the middle when another request comes.
+        # By default it ends an answer in the middle when another request comes.
         command=(
             "{python} -P -m llama_cpp.server --model {model} --host 127.0.0.1 --port {port} --interrupt_requests false"
         ),
