@@ -28,6 +28,7 @@ from fairlap.launch.packages.origins import require_installable
 from fairlap.launch.started_worker import python_worker
 from fairlap.machine.hardware.processor import available_cores_by_node
 from fairlap.machine.software import package_of
+from fairlap.models.modes import MODES
 from fairlap.request.fields.package_origin import INSTALLED_FIRST, is_pinned
 from fairlap.request.fields.server_address import UNENCRYPTED, server_address
 from fairlap.request.names import COMMAND, THREADS, ContestantName
@@ -159,10 +160,13 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
 
 
 def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: tuple[Mode, ...]) -> None:
-    """Refuse a variant that exists for other modes alone. A mode that a framework lacks as a whole is an outcome."""
+    """Refuse a variant that exists for training alone. Otherwise a mode that a contestant lacks is an outcome."""
     for name, framework in frameworks.items():
+        own = framework.modes_of.get(name.variant, ())
+        if not own or any(MODES[each].gives_outputs for each in own):
+            continue
         for mode in modes:
-            if name.variant in framework.modes_of and (why := framework.why_no_mode(name.variant, mode)):
+            if why := framework.why_no_mode(name.variant, mode):
                 raise InvalidRequest(f"{why}; leave it out", code="E_CONTESTANT")
 
 
