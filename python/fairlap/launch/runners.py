@@ -163,7 +163,7 @@ def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: t
     """Refuse a variant that exists for training alone. Otherwise a mode that a contestant lacks is an outcome."""
     for name, framework in frameworks.items():
         own = framework.modes_of.get(name.variant, ())
-        if not own or any(MODES[each].gives_outputs for each in own):
+        if not own or any(facts.gives_outputs for mode, facts in MODES.items() if mode in own):
             continue
         for mode in modes:
             if why := framework.why_no_mode(name.variant, mode):
