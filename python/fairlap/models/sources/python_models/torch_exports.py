@@ -153,7 +153,7 @@ def _mark_padding(model: Any, program: Any) -> None:
         found = node.args[2] if len(node.args) > 2 else node.kwargs.get("padding_idx", -1)
         return found if isinstance(found, int) else -1
 
-    wanted = [node for part in program.graph_module.modules() for node in _nodes_in(part) if padding_of(node) >= 0]
+    wanted = [node for part in program.graph_module.modules() for node in _needed_in(part) if padding_of(node) >= 0]
     marked = 0
     for node in model.graph.all_nodes():
         padding = padding_of(node.meta.get("node"))
@@ -164,8 +164,13 @@ def _mark_padding(model: Any, program: Any) -> None:
         raise SourceError(f"padding_idx of {len(wanted) - marked} of its embeddings is lost in the export to ONNX")
 
 
-def _nodes_in(module: Any) -> list[Any]:
-    return list(getattr(getattr(module, "graph", None), "nodes", ()))
+def _needed_in(module: Any) -> set[Any]:
+    """Find the nodes of a program that its outputs depend on; others are not exported."""
+    needed: set[Any] = set()
+    for node in reversed(getattr(getattr(module, "graph", None), "nodes", ())):
+        if node.op == "output" or node in needed:
+            needed.update(node.all_input_nodes)
+    return needed
 
 
 def write_weight_names(module: Any, folder: Path) -> str:
