@@ -16,7 +16,7 @@ from fairlap.models.array_files import safetensors
 from learning_sources import SUPPORT
 from transformers_folders import folder_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SEED, BATCH, ITEMS, CLASSES = 1, 4, 200, 3
 QUICK = ("--mode", "train", "--seconds", "0.1s", "--no-store", "--quiet", "--threads", 1, "--seed", SEED, "--blocks", 1)
@@ -93,7 +93,7 @@ def saved(arrays: Mapping[str, Any], folder: Path) -> Path:
 
 
 def raced(model: str, on: str, *options: object) -> dict[str, dict[str, Any]]:
-    done = run("compare", model, "--on", on, *QUICK, *options, "--json", timeout_s=600)
+    done = run("compare", model, "--on", on, *QUICK, *options, "--json", timeout_s=1500)
     assert done.returncode == 0, done.stderr
     rows = {row["contestant"]: row for row in json.loads(done.stdout)["rows"]}
     assert set(rows) == set(on.split(","))

@@ -34,7 +34,11 @@ def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "training"),
-    [("convolutional", Training(Sgd(lr=0.1, momentum=0.9))), ("transformer", Training(AdamW(lr=0.01)))],
+    [
+        ("convolutional", Training(Sgd(lr=0.1, momentum=0.9))),
+        ("transformer", Training(AdamW(lr=0.01))),
+        ("padded", Training(AdamW(lr=0.01))),
+    ],
 )
 def test_gradients_and_steps_of_a_torch_module_are_right_everywhere(
     name: str, training: Training, tmp_path: Path

@@ -93,6 +93,31 @@ def transformer() -> Returned:
     return Transformer(), (torch.randint(0, VOCABULARY, (4, TOKENS)),)
 
 
+class Padded(nn.Module):  # type: ignore[misc]
+    """Two tables whose rows of padding get no gradient by being looked up; one is the head as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(VOCABULARY, WIDTH, padding_idx=0)
+        self.kinds = nn.Embedding(VOCABULARY, WIDTH, padding_idx=-1)
+        self.head = nn.Linear(WIDTH, VOCABULARY)
+        self.head.weight = self.words.weight
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        self.words(ids)  # which nothing needs, so that no export has it
+        scores: torch.Tensor = self.head(torch.tanh(self.words(ids) + self.kinds(ids)).mean(1))
+        return scores
+
+
+def padded() -> Returned:
+    torch.manual_seed(0)
+    module = Padded()
+    for each in (module.words, module.kinds):
+        nn.init.normal_(each.weight)  # nn.Embedding begins with zeros there, of which a trained one keeps none
+    ids = torch.tensor([[0, 0, 3, 19, 5, 1], [19, 2, 0, 4, 4, 8], [7, 0, 19, 0, 9, 2], [1, 2, 3, 4, 5, 6]])
+    return module, (ids,)
+
+
 def partly_frozen() -> Returned:
     module, images = convolutional()
     module.get_submodule("first").requires_grad_(False)

@@ -25,6 +25,9 @@ class Tensor:
         return int(np.prod(self.shape, dtype=object)) if self.shape else 1
 
 
+PADDING = "padding"  # attribute of a lookup of rows: the row that gets no gradient through it
+
+
 @dataclass(frozen=True)
 class Node:
     """One operation. A missing optional input or output has an empty name."""

@@ -11,11 +11,12 @@ import numpy as np
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import check_attributes
 from fairlap.models.onnx_import.files.model_file import array_of
-from fairlap.models.onnx_import.graph import Array, Node
+from fairlap.models.onnx_import.graph import PADDING, Array, Node
 from fairlap.models.onnx_import.operators.table import CONTROL_FLOW, OPERATORS, claimed
 from fairlap.models.onnx_import.subgraphs import names_read_by
 
 OLDEST_OPSET = 7
+PADDING_KEY = "fairlap.padding"  # among the metadata of a node
 
 
 def needed_nodes(graph: Any) -> list[Any]:
@@ -76,12 +77,24 @@ def node_of(proto: Any, folder: Path) -> Node:
             each.name: _attribute(proto, each, folder)
             for each in proto.attribute
             if not (follows and each.HasField("g"))
-        },
+        }
+        | _padding(proto),
         name=proto.name,
     )
     if proto.op_type != "Constant" and not follows:
         check_attributes(OPERATORS["Cast" if proto.op_type == "CastLike" else proto.op_type], node)
     return node
+
+
+def _padding(node: Any) -> dict[str, int]:
+    """Read what ONNX has no attribute for, and fairlap's export of a PyTorch module writes."""
+    found = next((each.value for each in node.metadata_props if each.key == PADDING_KEY), None)
+    if found is None or node.op_type != "Gather":
+        return {}
+    try:
+        return {PADDING: int(found)}
+    except ValueError as error:
+        raise ModelFileInvalid(f"{PADDING_KEY} of {node.name!r} must be the number of a row (got {found!r})") from error
 
 
 def _attribute(node: Any, attribute: Any, folder: Path) -> Any:

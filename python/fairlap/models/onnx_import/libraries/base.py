@@ -202,6 +202,10 @@ class Library(PythonControl):
             scores = scores + mask
         return self.matmul(self.softmax(scores, rank - 1), value)
 
+    def without_gradient(self, value: Any) -> Any:
+        """Return the same values, through which nothing is differentiated; itself where the library cannot do that."""
+        return value
+
     def linear(self, value: Any, weight: Any, bias: Any, turned: bool) -> Any:
         product = self.matmul(value, self.transpose(weight, (1, 0)) if turned else weight)
         return product if bias is None else product + bias

@@ -39,6 +39,9 @@ class JaxLibrary(JaxControl, ArrayModule):
         """64 bits are 32 unless they are enabled in JAX."""
         return self.jax.dtypes.canonicalize_dtype(np.dtype(dtype))
 
+    def without_gradient(self, value: Any) -> Any:
+        return self.jax.lax.stop_gradient(value)
+
     def is_floating(self, value: Any) -> bool:
         return bool(self.jnp.issubdtype(value.dtype, self.jnp.floating))
 

@@ -44,6 +44,9 @@ class TensorFlowLibrary(TensorFlowControl, Library):
             return self.tf.not_equal(value, self.tf.zeros((), value.dtype)) if value.dtype != self.tf.bool else value
         return self.tf.cast(value, dtype)
 
+    def without_gradient(self, value: Any) -> Any:
+        return self.tf.stop_gradient(value)
+
     def dtype_of(self, value: Any) -> str:
         return str(value.dtype.name)
 

@@ -112,6 +112,9 @@ class TorchLibrary(Library):
         ordered, places = self.torch.sort(value, dim=axis, descending=largest, stable=True)
         return ordered.narrow(axis, 0, k), places.narrow(axis, 0, k)
 
+    def without_gradient(self, value: Any) -> Any:
+        return value.detach()
+
     def gather(self, value: Any, places: Any, axis: int) -> Any:
         if len(places.shape) == 0:  # an index that depends on data, which the compiler would want to know
             places = self.torch.where(places < 0, places + value.shape[axis], places)

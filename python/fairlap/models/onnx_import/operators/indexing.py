@@ -6,14 +6,32 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fairlap.models.onnx_import.operators.registry import operator
+from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
 
-@operator("Gather", scalars={"place": 1})
-def gather(library: Any, value: Any, places: Any = None, *, axis: int = 0, place: int | None = None) -> Any:
+def _why_not_padded(attributes: Attributes) -> str | None:
+    return "its row of padding is not on the first axis" if "padding" in attributes and attributes.get("axis") else None
+
+
+@operator("Gather", scalars={"place": 1}, refuse=_why_not_padded)
+def gather(
+    library: Any,
+    value: Any,
+    places: Any = None,
+    *,
+    axis: int = 0,
+    place: int | None = None,
+    padding: int | None = None,
+) -> Any:
+    """Look up rows; no gradient reaches the one at ``padding`` through this lookup, as in PyTorch's embeddings."""
     if place is not None:
-        return value[(slice(None),) * (axis % len(value.shape)) + (place,)]
-    return library.gather(value, places, axis % len(value.shape))
+        row = value[(slice(None),) * (axis % len(value.shape)) + (place,)]
+        return library.without_gradient(row) if place == padding else row
+    rows = library.gather(value, places, axis % len(value.shape))
+    if padding is None:
+        return rows
+    padded = library.reshape(library.apply("Equal", places, padding), (*places.shape, *(1,) * (len(value.shape) - 1)))
+    return library.where(padded, library.without_gradient(rows), rows)
 
 
 def _from_start(library: Any, places: Any, size: int) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build
 from fairlap.models.onnx_import.files.load import load_graph
-from fairlap.models.onnx_import.graph import Graph
+from fairlap.models.onnx_import.graph import PADDING, Graph
 from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss, require_trusted_loss
@@ -41,7 +41,15 @@ def learner_of_graph(file: Path, source: Source) -> Learner:
     trained = tuple(name for name, array in graph.weights.items() if name not in averages and array.dtype == np.float32)
     how = "torch.autograd through fairlap's importer in float64"
     slopes = _SlopesOfGraph(graph, source, trained)
-    return Learner(trained, slopes, slopes.outputs, how, _why_not_train(graph), unused_are_constants=True)
+    why = _why_not_train(graph)
+    return Learner(trained, slopes, slopes.outputs, how, why, unused_are_constants=True, padding=_padding(graph))
+
+
+def _padding(graph: Graph) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for node in (node for each in graph.graphs() for node in each.nodes if PADDING in node.attributes):
+        found[node.inputs[0]] = (*found.get(node.inputs[0], ()), node.attributes[PADDING])
+    return found
 
 
 def _why_not_train(graph: Graph) -> str:

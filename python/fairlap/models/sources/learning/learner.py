@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +39,7 @@ class Learner:
     how: str  # the gradients are computed
     why_not_train: str = ""  # although it has gradients
     unused_are_constants: bool = False  # weights that the loss does not depend on; else they are refused
+    padding: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # rows kept from a gradient, by the weight
     how_to_freeze: str = "freeze what is not to be trained with requires_grad_(False)"
     cut_off_by: str = "detach(), no_grad() and .data"  # in the user's code
 

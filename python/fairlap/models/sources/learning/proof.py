@@ -210,6 +210,8 @@ def _require_agreement(
         """Compare both slopes along a random direction of these weights; empty where they are the same."""
         rng = np.random.default_rng(number)
         along = {name: rng.choice([-1.0, 1.0], weights[name].shape) * _size(weights[name]) for name in names}
+        for name in along.keys() & learner.padding.keys():  # whose gradient is not the slope, and is not meant to be
+            along[name][list(learner.padding[name])] = 0.0
         got = sum(float(np.sum(along[name] * slopes.gradients[name])) for name in names)
         scale = sum(float(np.sum((_size(weights[name]) * slopes.gradients[name]) ** 2)) for name in trained) ** 0.5
         quotients = [_quotient(loss, weights, along, _STEP / 10**power) for power in range(4)]

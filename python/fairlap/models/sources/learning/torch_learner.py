@@ -30,7 +30,21 @@ def learner_of_module(found: TorchSource, source: Source, kind: Loss) -> Learner
     trained = tuple(name for name in held if name in parameters and parameters[name].requires_grad)
     slopes = _SlopesOfModule(found, kind, checked_loss(source), trained)
     how = "torch.autograd on the PyTorch module in float64"
-    return Learner(trained, slopes, slopes.outputs, how, _why_not_train(found.module))
+    why = _why_not_train(found.module)
+    return Learner(trained, slopes, slopes.outputs, how, why, padding=_padding(found.module, held))
+
+
+def _padding(module: Any, held: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Find the rows to which PyTorch's embeddings pass no gradient, by the weight's first name."""
+    import torch
+
+    names = {id(each): name for name, each in held.items()}
+    found: dict[str, tuple[int, ...]] = {}
+    for each in module.modules():
+        if isinstance(each, torch.nn.Embedding) and each.padding_idx is not None and id(each.weight) in names:
+            name = names[id(each.weight)]
+            found[name] = (*found.get(name, ()), each.padding_idx)
+    return found
 
 
 def _why_not_train(module: Any) -> str:

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import cause_of
+from fairlap.models.onnx_import.nodes import PADDING_KEY
 from fairlap.models.sources.contract import Route, SourceError
 from fairlap.models.sources.imported import IMPORTED
 from fairlap.models.sources.onnx_graphs.arrays_beside import arrays_beside, put_arrays_beside
@@ -122,6 +123,7 @@ def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path, 
     found = torch.onnx.export(program, dynamo=True, verbose=False, optimize=fold)
     if not fold:
         _simplify(found.model)
+        _mark_padding(found.model, program)
     put_arrays_beside(found.model, file)
     model = found.model_proto
     _rename(model, inputs, outputs)
@@ -139,6 +141,36 @@ def _simplify(model: Any) -> None:
         return False if any(each.dtype is not None and each.dtype.is_floating_point() for each in weights) else None
 
     fold_constants(model, should_fold=should_fold)
+
+
+def _mark_padding(model: Any, program: Any) -> None:
+    """Write which row an embedding's ``padding_idx`` keeps from its gradient; ONNX cannot express that."""
+
+    def padding_of(node: Any) -> int:
+        """Of a node of the program; -1 where it has none."""
+        if node is None or not str(node.target).startswith("aten.embedding."):
+            return -1
+        found = node.args[2] if len(node.args) > 2 else node.kwargs.get("padding_idx", -1)
+        return found if isinstance(found, int) else -1
+
+    wanted = [node for part in program.graph_module.modules() for node in _needed_in(part) if padding_of(node) >= 0]
+    marked = 0
+    for node in model.graph.all_nodes():
+        padding = padding_of(node.meta.get("node"))
+        if padding >= 0 and node.op_type == "Gather":
+            node.metadata_props[PADDING_KEY] = str(padding)
+            marked += 1
+    if marked < len(wanted):
+        raise SourceError(f"padding_idx of {len(wanted) - marked} of its embeddings is lost in the export to ONNX")
+
+
+def _needed_in(module: Any) -> set[Any]:
+    """Find the nodes of a program that its outputs depend on; others are not exported."""
+    needed: set[Any] = set()
+    for node in reversed(getattr(getattr(module, "graph", None), "nodes", ())):
+        if node.op == "output" or node in needed:
+            needed.update(node.all_input_nodes)
+    return needed
 
 
 def write_weight_names(module: Any, folder: Path) -> str:
