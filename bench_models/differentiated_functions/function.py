@@ -143,3 +143,8 @@ class OfFunction:
     @property
     def direction(self) -> str:
         return self._direction or self.directions[self.mode][0]
+
+    @property
+    def inputs_per_output(self) -> float | None:
+        """Of a whole Jacobian, which takes a pass for each of the one or each of the other."""
+        return self.function.numbers / (self.function.outputs or 1) if self.mode == "jacobian" else None

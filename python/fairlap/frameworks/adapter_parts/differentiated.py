@@ -27,10 +27,8 @@ def implementation_of(work: Workload, wanted: Settings, library: str) -> Any:
 
 
 def direction_in_force(implementation: Any, work: Workload) -> dict[str, str]:
-    """Give it; of a whole Jacobian also its columns for each row, which decide between the directions."""
+    """Give it; of a whole Jacobian also how many inputs there are for each output, which decides between directions."""
     if not MODES[work.mode].differentiates:
         return {}
-    found, function = {DIRECTION: implementation.direction}, implementation.function
-    if work.mode == "jacobian":
-        found[INPUTS_PER_OUTPUT] = f"{function.numbers / (function.outputs or 1):g}"
-    return found
+    found, per_output = {DIRECTION: implementation.direction}, implementation.inputs_per_output
+    return found if per_output is None else {**found, INPUTS_PER_OUTPUT: f"{per_output:g}"}
