@@ -72,6 +72,7 @@ class Sandbox(msgspec.Struct, frozen=True):
 class Answered(Message, frozen=True):
     seconds: float
     reading: Reading = Reading()
+    cpu_s: float | None = None  # of all threads of the process during the call; None where it was not measured
 
 
 class Ended(Message, frozen=True):

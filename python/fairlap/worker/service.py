@@ -173,7 +173,7 @@ class Service:
         bound = self._bound(request.which == "changed")
         if contestant.training is not None:
             contestant.training.reset()
-        result, seconds = self._call_once(bound, contestant)
+        result, seconds, _ = self._call_once(bound, contestant)
         if contestant.training is not None:
             result = self._further_steps(request.which == "changed", contestant)
         if is_first:
@@ -191,9 +191,9 @@ class Service:
 
         inputs: Arrays = safetensors.read(Path(request.inputs))
         bound = contestant.bind(inputs if self._part is None else self._part(inputs))
-        result, seconds = self._call_once(bound, contestant)
+        result, seconds, cpu_s = self._call_once(bound, contestant)
         write_arrays(request.path, contestant.outputs(result))
-        return Answered(seconds)
+        return Answered(seconds, cpu_s=cpu_s)
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         held = self.held
@@ -282,8 +282,8 @@ class Service:
         with self._phase("bind") if not self._was_called else nullcontext():
             return self.held.timed.bound(0)
 
-    def _call_once(self, bound: Callable[[], Any], contestant: Contestant) -> tuple[Any, float]:
-        """Time one completed call on the engine's clock. The first one of the process is a separate phase."""
+    def _call_once(self, bound: Callable[[], Any], contestant: Contestant) -> tuple[Any, float, float | None]:
+        """Time one completed call on the engine's clock, and the CPU. The first of the process is a separate phase."""
         from fairlap import engine
 
         results: list[Any] = []
@@ -303,7 +303,8 @@ class Service:
         if not self._was_called:
             self._phase.end(FIRST_CALL, seconds, before)
             self._was_called = True
-        return results[0], seconds
+        cpu_ns = once.counts.get("process_cpu_ns")
+        return results[0], seconds, None if cpu_ns is None else cpu_ns / 1e9
 
 
 def served(held: Held, request: Request) -> tuple[Reply, Sequence[memoryview]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -215,9 +216,11 @@ def torch_module(
             assert loss is not None
             return loss(self(*arguments, **named), labels)
 
-    if all(name.isidentifier() for name in inputs):  # the adapter then hands them over by place, which is quicker
+    # The adapter then hands them over by place, which is quicker.
+    if all(name.isidentifier() and not iskeyword(name) for name in inputs):
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [inspect.Parameter(name, kind) for name in ("self", *inputs)]
+        first = "self" if "self" not in inputs else "_".join((*inputs, "self"))
+        parameters = [inspect.Parameter(name, kind) for name in (first, *inputs)]
         Module.forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return Module().eval()
 

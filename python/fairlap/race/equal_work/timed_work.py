@@ -38,6 +38,7 @@ from fairlap.scenarios.calls.latency_messages import (
     takes_suspiciously_long,
 )
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.worker.protocol import Answered
 
 TIMED_CALL = "timed call"
 """``AnswerError.when`` of a drawn call."""
@@ -194,8 +195,10 @@ class TimedWork:
         mean_cpu_ns = 0.0 if self._process.elsewhere else 1e9 * self._cpu_s / max(self._calls, 1)  # 0: not known
         # The mean has also the few calls that do compute, where answers are kept. A call has no more than its cores.
         cpu_ns = min(mean_cpu_ns, repeated_ns * (os.cpu_count() or 1))
+        most_cpu_ns = 0.0  # none, where CPU time clears nobody
         if longer_on_new_inputs(self._on_new_inputs, repeated_ns, cpu_ns):
             most_ns = most_on_new_inputs_ns(repeated_ns, len(self._on_new_inputs))
+            most_cpu_ns = most_on_new_inputs_ns(cpu_ns, len(self._on_new_inputs)) if cpu_ns else 0.0
         elif more_ns := self._more_in_a_part_ns():
             most_ns = self._shortest_ns + more_ns / 2  # a busy machine makes no call shorter
         else:
@@ -204,8 +207,10 @@ class TimedWork:
         drawn = self._materials.further_files
         for number in range(len(drawn) or _FURTHER_CALLS):
             file = drawn[number] if drawn else self._shuffled_inputs(number)
-            shortest_ns = min(shortest_ns, self._call_on_ns(worker, file))
-            if shortest_ns <= most_ns:
+            answered = self._answer_to(worker, file)
+            shortest_ns = min(shortest_ns, 1e9 * answered.seconds)
+            # On a busy machine every one of them may wait for a core, and computes no more.
+            if shortest_ns <= most_ns or (answered.cpu_s is not None and 1e9 * answered.cpu_s <= most_cpu_ns):
                 break
         else:
             raise OtherWork(
@@ -239,9 +244,9 @@ class TimedWork:
         safetensors.write(file, {name: rng.permuted(arrays[kept]) for name, kept in names.items()})
         return file
 
-    def _call_on_ns(self, worker: WorkerProcess, inputs: Path) -> float:
+    def _answer_to(self, worker: WorkerProcess, inputs: Path) -> Answered:
         answer = self._file.with_name("further-answer.safetensors")
-        return 1e9 * worker.answer("data", answer, within_s=self._plan.limits.answer_s, inputs=inputs).seconds
+        return worker.answer("data", answer, within_s=self._plan.limits.answer_s, inputs=inputs)
 
     def _work_in_others(self) -> list[Notice]:
         in_others = self._in_others_s / max(self._watched_s, 1e-9)

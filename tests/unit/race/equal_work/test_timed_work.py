@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import cast
 
@@ -56,14 +57,14 @@ def test_a_worker_that_counts_no_cpu_time_is_judged_by_the_clock() -> None:
 class Worker:
     """Takes this long for further calls on new inputs, one after the other."""
 
-    def __init__(self, *call_ms: float) -> None:
-        self._call_ms = iter(call_ms)
+    def __init__(self, *call_ms: float, cpu_ms: float | None = None) -> None:
+        self._call_ms, self._cpu_s = iter(call_ms), None if cpu_ms is None else cpu_ms / 1e3
 
     def answer(self, which: str, _path: Path, *, within_s: float, inputs: Path) -> Answered:
         assert which == "data"
         assert set(safetensors.read(inputs)) == {"image"}
         assert within_s > 0
-        return Answered(next(self._call_ms) / 1e3)
+        return Answered(next(self._call_ms) / 1e3, cpu_s=self._cpu_s)
 
 
 @pytest.fixture
@@ -80,6 +81,16 @@ def suspected(tmp_path: Path) -> TimedWork:
 
 def test_one_further_call_that_is_quick_clears_a_contestant(suspected: TimedWork) -> None:
     suspected.require_no_kept_answers(cast(WorkerProcess, Worker(9, 9, 4)))
+
+
+@pytest.mark.parametrize(("cpu_ms", "cleared"), [(9.0, False), (1.0, True), (None, False)])
+def test_further_calls_that_wait_for_a_core_and_compute_no_more_clear_it(
+    suspected: TimedWork, cpu_ms: float | None, cleared: bool
+) -> None:
+    suspected._cpu_s, suspected._calls = USUAL_NS / 1e9, 1
+    worker = cast(WorkerProcess, Worker(*[9.0] * 8, cpu_ms=cpu_ms))
+    with nullcontext() if cleared else pytest.raises(OtherWork):
+        suspected.require_no_kept_answers(worker)
 
 
 def test_further_calls_that_are_all_slow_disqualify_it(suspected: TimedWork) -> None:
