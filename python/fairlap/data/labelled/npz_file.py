@@ -115,7 +115,7 @@ def _read(path: Path) -> dict[str, Array | _Member]:
     try:
         if why := why_not_read(path, mapped=True):
             raise InvalidRequest(f"{path} cannot be read: {why}", code=CODE)
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # which leaves a damaged one open
             for name in archive.files:
                 large = None if name == LABELS else _large_member(path, f"{name}.npy")
                 found[name] = archive[name] if large is None else large

@@ -163,7 +163,7 @@ def _from_path(path: Path, text: str, size: ImageSize | None) -> Sets | None:
     if path.suffix in (".npz", ".npy"):
         _require_readable(path, text)
     if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return [{name: arrays[name] for name in arrays.files}]
     return [{"": mapped(path)}] if path.suffix == ".npy" else None
 
