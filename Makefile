@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # end. Roofs are measured before, into the user's cache, or every race with a cache of its own would spin for them.
 PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-slow test-thorough test-importer test-headers fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
+.PHONY: help demo test test-slow test-thorough test-importer test-models test-headers fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-works bench-answers bench-load bench-report bench-store bench-block \
   telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared trust-wild trust-transformers trust-science
 
@@ -48,6 +48,9 @@ test-thorough: $(VENV)/.dev build/release/.tests  ## Run the tests of real frame
 
 test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that need separate environments (downloads over a gigabyte once).
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments
+
+test-models: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Run all tests of models, the slow ones too (half an hour).
+	FAIRLAP_TEST_IMPORTER=1 $(BIN)/python -m pytest -m "not thorough" tests/unit/models tests/integration/test_graphs_of_models.py
 
 test-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Run the node tests of onnx through the importer in all four libraries.
 	FAIRLAP_TEST_IMPORTER=1 $(BIN)/python -m pytest tests/unit/models/onnx_import
