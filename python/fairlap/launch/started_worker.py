@@ -9,7 +9,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,31 +28,41 @@ def start_process(
     command: Sequence[str], environment: Mapping[str, str], cores: Collection[int] | None
 ) -> tuple[subprocess.Popen[bytes], Wire]:
     """Start the process with separate descriptors for requests and replies, and a third one for what it prints."""
-    for_worker_read, requests = os.pipe()
-    replies, for_worker_write = os.pipe()
-    prints, for_worker_print = os.pipe()
-    inherited = (for_worker_read, for_worker_write)
-    options = ("--read", str(for_worker_read), "--write", str(for_worker_write), "--parent", str(os.getpid()))
-    try:
+
+    def start(read: int, write: int, prints: int) -> subprocess.Popen[bytes]:
+        options = ("--read", str(read), "--write", str(write), "--parent", str(os.getpid()))
         with _on_cores(cores):
-            process = in_own_session(
+            return in_own_session(
                 [*command, *options],
                 guarded=False,
                 stdin=subprocess.DEVNULL,
-                stdout=for_worker_print,
-                stderr=for_worker_print,
+                stdout=prints,
+                stderr=prints,
                 env=environment,
-                pass_fds=inherited,
+                pass_fds=(read, write),
             )
+
+    return over_pipes(command[0], start)
+
+
+def over_pipes(
+    program: str, start: Callable[[int, int, int], subprocess.Popen[bytes]]
+) -> tuple[subprocess.Popen[bytes], Wire]:
+    """Give ``start`` the worker's ends of three pipes: what it reads, what it writes, and where it prints."""
+    for_worker_read, requests = os.pipe()
+    replies, for_worker_write = os.pipe()
+    prints, for_worker_print = os.pipe()
+    try:
+        process = start(for_worker_read, for_worker_write, for_worker_print)
     except BaseException as error:
         for fd in (requests, replies, prints):
             os.close(fd)
         if isinstance(error, OSError):
-            message = f"{command[0]} cannot be started: {error.strerror}"
+            message = f"{program} cannot be started: {error.strerror}"
             raise WorkerLost("failed", message, phase="start", code="E_START") from None
         raise
     finally:
-        for fd in (*inherited, for_worker_print):
+        for fd in (for_worker_read, for_worker_write, for_worker_print):
             os.close(fd)
     return process, Wire(requests, replies, prints, process)
 

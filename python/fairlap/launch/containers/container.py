@@ -22,6 +22,7 @@ from pathlib import Path
 from fairlap.errors import InvalidRequest, shortened
 from fairlap.launch.containers.images import ISOLATED, PYTHON, Image, NoImage, client, host_pid_of, open_files, remove
 from fairlap.launch.containers.own_modules import SEARCHED, own_modules
+from fairlap.launch.started_worker import over_pipes
 from fairlap.launch.wire import Wire
 from fairlap.launch.worker_lost import OomKills, WorkerLost, loss_from_status
 from fairlap.machine.control_group import shares_cpu_with
@@ -47,28 +48,12 @@ class Container:
         self, inside: Sequence[str], environment: Mapping[str, str], token: str
     ) -> tuple[subprocess.Popen[bytes], Wire]:
         """Start the client, with the worker's pipes for its input, output and errors."""
-        for_worker_read, requests = os.pipe()
-        replies, for_worker_write = os.pipe()
-        prints, for_worker_print = os.pipe()
-        try:
-            process = in_own_session(
-                self.command(inside, environment, token),
-                guarded=False,
-                stdin=for_worker_read,
-                stdout=for_worker_write,
-                stderr=for_worker_print,
-            )
-        except BaseException as error:
-            for fd in (requests, replies, prints):
-                os.close(fd)
-            if isinstance(error, OSError):
-                message = f"the client of containers cannot be started: {error.strerror}"
-                raise WorkerLost("failed", message, phase="start", code="E_START") from None
-            raise
-        finally:
-            for fd in (for_worker_read, for_worker_write, for_worker_print):
-                os.close(fd)
-        return process, Wire(requests, replies, prints, process)
+        command = self.command(inside, environment, token)
+
+        def start(read: int, write: int, prints: int) -> subprocess.Popen[bytes]:
+            return in_own_session(command, guarded=False, stdin=read, stdout=write, stderr=prints)
+
+        return over_pipes("the client of containers", start)
 
     def command(self, inside: Sequence[str], environment: Mapping[str, str], token: str) -> list[str]:
         places = [SEARCHED, dict(self.image.variables).get(_SEARCHED, "")]

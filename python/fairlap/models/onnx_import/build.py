@@ -18,7 +18,7 @@ from fairlap.models.onnx_import.layout import LayoutPlan, Step, kernel_order, tu
 from fairlap.models.onnx_import.libraries.base import Library
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 from fairlap.models.onnx_import.operators.table import OPERATORS
-from fairlap.models.onnx_import.straight_line import straight_line
+from fairlap.models.onnx_import.straight_line import Function, straight_line
 
 LibraryName = Literal["numpy", "torch", "jax", "tensorflow"]
 MOST_COMPUTED = 2**24  # elements of a constant that is computed when building
@@ -63,19 +63,22 @@ class ImportedModel:
             for name, array in known.items()
             if name in used
         }
-        self._compute = straight_line(
-            self.steps,
-            self._last_uses,
-            self._constants,
-            [tensor.name for tensor in graph.inputs],
-            list(graph.weights),
-            [name for _, name in self._outputs],
-            None if is_body else library.enter,
-        )
+        if library.widens and not is_body:
+            self._compute: Function = self._computed_in_turn
+        else:
+            self._compute = straight_line(
+                self.steps,
+                self._last_uses,
+                self._constants,
+                [tensor.name for tensor in graph.inputs],
+                list(graph.weights),
+                [name for _, name in self._outputs],
+                None if is_body else library.enter,
+            )
 
     def __call__(self, weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         self.library.begin()
-        found = (self._computed_in_turn if self.library.widens else self._compute)(inputs, weights)
+        found = self._compute(inputs, weights)
         return dict(zip((name for name, _ in self._outputs), found, strict=True))
 
     def of_arrays(self, *arrays: Any) -> tuple[Any, ...]:
