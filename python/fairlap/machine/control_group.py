@@ -113,7 +113,7 @@ def memory_groups(root: Root = THIS_MACHINE) -> list[str]:
 def shares_cpu_with(pids: Sequence[int], root: Root = THIS_MACHINE) -> bool:
     """Move processes into this process's group for CPU time, where the kernel has one for that alone (version 1).
 
-    A group gets as much of a busy core as another process beside it, whatever the priority of its own processes is. In
+    On a busy core each group gets an equal part, whatever the priority of its processes. In
     version 2 a process has one group for all, which is left to what made it. Return whether they are in the same group.
     """
     here = _group_of("self", root)
