@@ -138,7 +138,10 @@ class OfFunction:
         at = stop(self.function.value(point, arrays, weights))
         off = fixed_point.step(at, point, arrays, weights) - at
         rest = arrays.eye(at.shape[-1]) - stop(fixed_point.slope(at, point, arrays, weights))
-        return at + arrays.linalg.solve(rest, off[..., None])[..., 0]
+        return at + self.solved(arrays, rest, off[..., None])[..., 0]
+
+    def solved(self, arrays: Any, matrix: Any, right_side: Any) -> Any:
+        return arrays.linalg.solve(matrix, right_side)
 
     @property
     def direction(self) -> str:
