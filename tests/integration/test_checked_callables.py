@@ -163,7 +163,7 @@ def test_from_python_a_request_file_and_again_from_its_run(here: Path) -> None:
         'reference = "kernels:ref"\ninputs = "kernels:draw"\ndims = "n=60"\nblocks = 1\nseconds = 0.05\nthreads = 1\n'
     )
     assert invoke("compare", "race.toml", "--quiet", "-o", "race.json").exit_code == 0
-    [run] = json.loads(output("runs", "--json"))
+    [run] = json.loads(output("runs", "--json", "--limit", "1"))["runs"]
     plan = load_run(here / "race.json").plan
     assert command_of(plan).startswith(
         "fairlap compare callable --on python:call=kernels.summed,python:call=kernels.edge"
