@@ -162,7 +162,7 @@ def take(folder: Path) -> None:
         weights,
         inputs,
         batches[0][LABELS],
-        task.training,
+        task.training if task.mode == "train" else None,
     )
     made = framework().prepare(work, settings, lambda _: nullcontext())
     file = folder / f"state-{number}.safetensors"
