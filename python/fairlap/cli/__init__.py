@@ -16,6 +16,7 @@ from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
 from fairlap.interrupts import status_of
 from fairlap.machine.files.open_files import is_for_lack_of_files, why_too_few
+from fairlap.suggestions import did_you_mean
 
 _NATIVE = "fairlap.engine._native"
 
@@ -94,10 +95,7 @@ class LazyCommands(click.Group):
         [name, *_] = args
         if name in self.list_commands(ctx) or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, self.list_commands(ctx), n=1)
-        hint = f"did you mean `fairlap {close[0]}`?" if close else "`fairlap -h` lists the commands"
+        hint = did_you_mean(name, self.list_commands(ctx)) or "`fairlap -h` lists the commands"
         raise click.UsageError(f"no command named {name!r}; {hint}")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
 from fairlap.store.runs.run_file import load_run
+from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,5 +44,5 @@ def require_contestant(plan: Plan, baseline: str) -> None:
     """Refuse a misspelt baseline, which would leave every ratio out."""
     names = [name.text for name in plan.contestants]
     if baseline and baseline not in names:
-        near = difflib.get_close_matches(baseline, names, n=1) or names
-        raise InvalidRequest(f"the baseline {baseline!r} did not race; did you mean {', '.join(near)}?")
+        hint = did_you_mean(baseline, names) or f"those that race are {', '.join(names)}"
+        raise InvalidRequest(f"the baseline {baseline!r} is not a contestant; {hint}")
