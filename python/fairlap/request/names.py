@@ -28,7 +28,7 @@ from fairlap.request.fields.package_origin import (
 from fairlap.request.fields.started_server import SERVE, goes_on, is_started, parts_of_started
 from fairlap.request.work import Precision
 from fairlap.secrets import without_secrets
-from fairlap.suggestions import nearest
+from fairlap.suggestions import did_you_mean, nearest
 
 _URL = re.compile(r"(?P<url>(?:https?|grpcs?)://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
 _VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
@@ -248,6 +248,13 @@ def _listed(text: str) -> list[str]:
         else:
             found.append(part)
     return found
+
+
+def require_baseline(baseline: str, contestants: Sequence[str]) -> None:
+    """Refuse a misspelt baseline, which would leave every ratio out."""
+    if baseline and baseline not in contestants:
+        hint = did_you_mean(baseline, contestants) or f"those that race are {', '.join(contestants)}"
+        raise InvalidRequest(f"the baseline {baseline!r} is not a contestant; {hint}")
 
 
 NO_CONTESTANTS = tuple.__new__(Contestants)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
+from fairlap.request.names import require_baseline
 from fairlap.store.runs.run_file import load_run
-from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +41,5 @@ def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | No
 
 
 def require_contestant(plan: Plan, baseline: str) -> None:
-    """Refuse a misspelt baseline, which would leave every ratio out."""
-    names = [name.text for name in plan.contestants]
-    if baseline and baseline not in names:
-        hint = did_you_mean(baseline, names) or f"those that race are {', '.join(names)}"
-        raise InvalidRequest(f"the baseline {baseline!r} is not a contestant; {hint}")
+    """Refuse a baseline that is not a contestant of the plan."""
+    require_baseline(baseline, [name.text for name in plan.contestants])
