@@ -91,6 +91,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("show", "last", "--for", "edg"), "edge"),
         (("explain", "E_REQEST"), "E_REQUEST, E_PULL_REQUEST, E_REQUIRE"),
         (("compair",), "compare"),
+        (("list", "prces"), "prices"),
+        (("runs", "remve", "last"), "remove"),
     ],
 )
 def test_the_nearest_name_is_suggested(arguments: tuple[str, ...], meant: str) -> None:

@@ -98,6 +98,7 @@ def test_ranks_are_timed_without_conditions_of_a_gpu(asked: dict[str, Any]) -> N
         ({"max_slowdown": Share("2%")}, "E_REQUEST"),
         ({"max_batch_budget": Seconds(1.0)}, "E_REQUEST"),
         ({"models": ("m.onnx", "mlpp")}, "E_REQUEST"),
+        ({"models": ("m.onnx", "jax")}, "E_REQUEST"),
         ({"models": ("m.onnx", "n.onnx")}, "E_MODEL_FILE"),
         ({"data": "nowhere.npy"}, "E_DATA"),
         ({"optimizer": "sgd:lr=0.1"}, "E_REQUEST"),

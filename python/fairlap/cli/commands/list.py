@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.help import Group
 from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.output import print_json, print_line, print_note
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group("list")
+@click.group("list", cls=Group)
 def command() -> None:
     """List models, operations, data sets, frameworks, routes, devices, suites and prices."""
 

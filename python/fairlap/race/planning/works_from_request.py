@@ -12,10 +12,11 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
+from fairlap.frameworks.registry import framework_names
 from fairlap.launch.opened_source import opened
 from fairlap.models.metrics.metric import CODE as E_METRIC
 from fairlap.models.modes import MODES
-from fairlap.models.registry import Model, find
+from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.exports.files import texts_of
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
@@ -73,11 +74,7 @@ def works_asked(
             "--reference is for callables: fairlap compare callable --on python:call=...", code=E_REFERENCE
         )
     for model in request.models:
-        sources = sources_named(request, model)
-        if not sources:
-            find(model)
-        for source in sources[:1]:
-            _require_files(source)
+        _require_model(request, model)
     found: list[tuple[Work, Spec]] = []
     unscaled: list[Work] = []
     for model in request.models:
@@ -94,6 +91,17 @@ def works_asked(
     _require_use_of_bindings(request, works)
     _require_known_dims(request)
     return found
+
+
+def _require_model(request: RaceRequest, model: str) -> None:
+    """Refuse a name or a file that is none."""
+    sources = sources_named(request, model)
+    for source in sources[:1]:  # others are the same files in other sizes
+        _require_files(source)
+    if not sources and model in framework_names() and model not in workload_names():
+        raise InvalidRequest(f"{model} is a contestant, not a model; name all with commas: --on torch,{model}")
+    if not sources:
+        find(model)
 
 
 def _require_files(source: Source) -> None:
