@@ -199,11 +199,12 @@ def _results(request: RaceRequest) -> Results:
     from fairlap.machine.hardware.cuda_devices import require_driver
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.race.planning.plan_from_request import plan_of
-    from fairlap.race.planning.shared_processes import require_shared
+    from fairlap.race.planning.shared_processes import require_several_works, require_shared
     from fairlap.race.stopping import Ending
     from fairlap.results.decision.required_measured import require_measured
 
     output = checked_output(request, request, store=False)
+    require_several_works(request)
     plan = plan_of(request)
     require_measured(plan)
     require_shared(plan)

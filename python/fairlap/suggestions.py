@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
+
+from fairlap.errors import InvalidRequest
 
 
 def nearest(name: str, among: Iterable[str], most: int = 1) -> list[str]:
@@ -23,8 +26,25 @@ def did_you_mean(name: str, among: Iterable[str], most: int = 1) -> str:
     return f"did you mean {', '.join(near)}?" if near else ""
 
 
+def with_hint(sentence: str, name: str, among: Iterable[str]) -> str:
+    """Add ``; did you mean torch?`` to a sentence, where a name is near."""
+    hint = did_you_mean(name, among)
+    return f"{sentence}; {hint}" if hint else sentence
+
+
 def not_one_of(name: str, among: Iterable[str]) -> str:
     """Return ``'warn' is not one of warm, cold; did you mean warm?``, of all names that may be chosen."""
     known = list(among)
-    hint = did_you_mean(name, known)
-    return f"{name!r} is not one of {', '.join(known)}" + (f"; {hint}" if hint else "")
+    return with_hint(f"{name!r} is not one of {', '.join(known)}", name, known)
+
+
+def part_named(module: Any, path: str, place: str) -> Any:
+    """Find ``function`` or ``Class.method`` in a module. ``place`` is what the user calls the module."""
+    found = module
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            public = [each for each in dir(found) if not each.startswith("_")]
+            raise InvalidRequest(with_hint(f"{place} has no {path!r}", name, public)) from None
+    return found

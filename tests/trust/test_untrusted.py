@@ -6,6 +6,9 @@ import itertools
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -185,3 +188,23 @@ def test_an_installed_module_is_a_contestant_too(tmp_path: Path) -> None:
     result = compare_untrusted(["numpy:sort"], reference="numpy:sort", inputs=f"{tmp_path}/task.py:draw", blocks=2)
     assert [row.name for row in result.rows] == ["numpy:sort"]
     assert np.isfinite(result.rows[0].median_ns)
+
+
+def test_a_polite_kill_leaves_no_folder_behind(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text("def draw(rng):\n    return rng.standard_normal(1000)\n")
+    (tmp_path / "mine.py").write_text("import numpy\n\n\ndef ordered(x):\n    return numpy.sort(x)\n")
+    given = ["mine.py:ordered", "numpy:sort", "--reference", "numpy:sort", "--inputs", "task.py:draw"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "fairlap", "time", *given, "--untrusted", "--budget", "10m", "--no-wait"],
+        cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        while not any(tmp_path.glob("fairlap-untrusted-*/mine.py")):
+            assert running.poll() is None
+            time.sleep(0.02)
+        running.terminate()
+        assert running.wait() == 128 + signal.SIGTERM
+        assert not any(tmp_path.glob("fairlap-untrusted-*"))
+    finally:
+        running.kill()
+        running.wait()

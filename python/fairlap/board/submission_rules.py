@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.errors import InvalidRequest
+from fairlap.explanations import explanations
+from fairlap.models.registry import workload_names
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import Share
 from fairlap.request.work import Conditions
 from fairlap.results.row import Row
 from fairlap.store.stored_rows import RowsOfRun
+from fairlap.suggestions import did_you_mean
 
 CODE = "E_SUBMISSION"
 _LEAST_BLOCKS = 6  # fewer have no interval
+_OWN = re.compile(r"[./:]")  # in the name of a model of a user's own
 
 
 def _about(meaning: str) -> msgspec.Meta:
@@ -29,12 +35,23 @@ class SubmissionRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     processes: Annotated[int, _about("Processes of every contestant that finished, at least.")] = _LEAST_BLOCKS
     interval: Annotated[Share | None, _about('Widest interval, from its middle to an end: "5%".')] = None
     conditions: Annotated[Conditions | None, _about("Conditions under which contestants were measured.")] = "controlled"
-    divisions: Annotated[tuple[str, ...], _about("default, best, or both, which is the default.")] = ("default", "best")
+    divisions: Annotated[
+        tuple[Literal["default", "best"], ...], _about("default, best, or both, which is the default.")
+    ] = ("default", "best")
     forbidden_warnings: Annotated[tuple[str, ...], _about("Codes that no row may have.")] = ()
 
 
 def rules_in(file: Path) -> SubmissionRules:
-    return read_toml(file, SubmissionRules, "the rules of a submission")
+    """Read them; a model or a code that looks like a mistyped one is refused, since runs would fail silently by it."""
+    rules = read_toml(file, SubmissionRules, "the rules of a submission")
+    for key, names, known in (
+        ("models", rules.models, workload_names()),
+        ("forbidden_warnings", rules.forbidden_warnings, explanations()),
+    ):
+        for name in names:
+            if name not in known and _OWN.search(name) is None and (hint := did_you_mean(name, known)):
+                raise InvalidRequest(f"{file}: {key}: there is no {name}; {hint}")
+    return rules
 
 
 def broken_rules(rules: SubmissionRules, run: RowsOfRun) -> list[str]:

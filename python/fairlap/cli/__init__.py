@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 import click
 
+from fairlap.cli.help import Group
 from fairlap.cli.output import discard_output, filter_output, print_error
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
@@ -82,23 +83,11 @@ fairlap finds out which AI framework is faster on this machine, by how much, and
 `fairlap -h` lists the commands, and `fairlap COMMAND -h` shows the options that matter most."""
 
 
-class LazyCommands(click.Group):
+class LazyCommands(Group):
     """Imports only the command that runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*_MEASURING, *_STORED_RUNS]
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        [name, *_] = args
-        if name in self.list_commands(ctx) or name.startswith("-"):
-            return super().resolve_command(ctx, args)
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, self.list_commands(ctx), n=1)
-        hint = f"did you mean `fairlap {close[0]}`?" if close else "`fairlap -h` lists the commands"
-        raise click.UsageError(f"no command named {name!r}; {hint}")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

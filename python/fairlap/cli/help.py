@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from fairlap.cli.options.added_options import AddedOption
+from fairlap.suggestions import did_you_mean
 
 _TEXT_WIDTH = 80
 _WITHOUT_SECTIONS = 14  # options at most
@@ -30,6 +31,19 @@ RACE_SECTIONS: Mapping[str, str] = {
     "Plans and results": "dry-run save-plan plan resume recheck store output json quiet",
     "Help": "h help",
 }
+
+
+class Group(click.Group):
+    """Answers a mistyped command with the nearest one, or with where they are listed."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        [name, *_] = args
+        if name in self.list_commands(ctx) or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        hint = did_you_mean(name, self.list_commands(ctx)) or f"`{ctx.command_path} -h` lists the commands"
+        raise click.UsageError(f"no command named {name!r}; {hint}")
 
 
 class Command(click.Command):

@@ -23,6 +23,7 @@ from fairlap.frameworks.contract_parts.work_place import WorkIn
 from fairlap.machine.files.installed_size import installed_bytes
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
+from fairlap.request.fields.package_origin import OF_ENVIRONMENTS
 from fairlap.request.fields.scale import Collective, Rank
 from fairlap.request.work import Precision
 from fairlap.suggestions import did_you_mean
@@ -242,7 +243,8 @@ class Framework(SeveralWorks, ABC):
         known = {**cls.options, **cls.options_of.get(variant, {})}
         for option, value in options.items():
             if option not in known:
-                listed = did_you_mean(option, known) or (f"it has {', '.join(known)}" if known else "it has none")
+                near = did_you_mean(option, (*known, *OF_ENVIRONMENTS))
+                listed = near or (f"it has {', '.join(known)}" if known else "it has none")
                 only = [f"{cls.name}:{each}" for each, further in cls.options_of.items() if option in further]
                 of = f"; {' and '.join(only)} has it" if only else ""
                 return f"{cls.name} has no option {option!r}; {listed}{of}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -17,6 +17,7 @@ from fairlap.models.spec import Spec
 from fairlap.plugins import places_in_packages
 from fairlap.request.fields.data.training_data import ItemSizes
 from fairlap.request.fields.source import is_callable_name, why_no_callable
+from fairlap.suggestions import nearest
 
 if TYPE_CHECKING:
     from fairlap.models.operations.operation import Operation
@@ -173,10 +174,7 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
     name = _former_names().get(name, name)
     packages = built_in if name in built_in else _packages()
     if name not in packages:
-        import difflib
-
         from fairlap.models.operations.kinds import operation_named
-        from fairlap.models.operations.listed import nearest_names
 
         if (operation := operation_named(name)) is not None:
             return Model(operation.spec(), f"{_OPERATIONS}:{name}")
@@ -190,14 +188,7 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
             )
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {known or _files_read()}")
-        own = name.partition(":")[0]
-        sizes_of_it = sorted(each for each in packages if each in (own, name) or each.startswith(f"{own}:"))
-        near = sizes_of_it or difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
-        if "," in name:
-            spaced = " ".join(part.strip() for part in name.split(","))
-            raise InvalidRequest(f"no model named {name!r}; to race several, separate them with spaces: {spaced}")
-        hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
-        raise InvalidRequest(f"no model named {name!r}; {hint}")
+        raise InvalidRequest(_no_model(name, packages))
     package = packages[name]
     try:
         spec = spec_at(package, sizes)
@@ -208,6 +199,22 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
     if not isinstance(spec, Spec):
         raise InvalidRequest(f"{package}.spec.SPEC is a {type(spec).__name__}, not a Spec")
     return Model(spec, package)
+
+
+def _no_model(name: str, known: Collection[str]) -> str:
+    from fairlap.models.operations.listed import nearest_names
+
+    if "," in name:
+        spaced = " ".join(part.strip() for part in name.split(","))
+        return f"no model named {name!r}; to race several, separate them with spaces: {spaced}"
+    family, _, size = name.partition(":")
+    if sizes := sorted(each for each in known if each.startswith(f"{family}:")):
+        wrong = f"{family} has no size {size!r}" if size else f"{family} needs a size"
+        meant = nearest(size, (each.removeprefix(f"{family}:") for each in sizes))
+        return f"{wrong}; it has {', '.join(sizes)}" + (f"; did you mean {family}:{meant[0]}?" if meant else "")
+    near = [family] if family in known else nearest(name, known, most=3) or nearest_names(name)
+    hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
+    return f"no model named {name!r}; {hint}"
 
 
 def _operation_in(package: str) -> Operation | None:

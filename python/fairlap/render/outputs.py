@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.files.atomic_files import write_output
+from fairlap.suggestions import with_hint
 
 if TYPE_CHECKING:
     from fairlap.results.results import Results
@@ -96,7 +97,8 @@ def format_of(path: Path, among: dict[str, Format] = FORMATS) -> Format:
     name = path.name.lower()
     suffix = next((each for each in _LONGEST_FIRST if name.endswith(each)), "")
     if suffix not in among or name == suffix:
-        raise UnknownFormat(f"cannot tell the format of {path} from its suffix; use one of {', '.join(among)}")
+        wrong = f"cannot tell the format of {path} from its suffix; use one of {', '.join(among)}"
+        raise UnknownFormat(with_hint(wrong, path.suffix, among))
     return among[suffix]
 
 

@@ -28,10 +28,12 @@ from fairlap.request.fields.package_origin import (
 from fairlap.request.fields.started_server import SERVE, goes_on, is_started, parts_of_started
 from fairlap.request.work import Precision
 from fairlap.secrets import without_secrets
+from fairlap.suggestions import did_you_mean, nearest
 
 _URL = re.compile(r"(?P<url>(?:https?|grpcs?)://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
 _VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
 _PACKAGE = re.compile(rf"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>{_VERSION})?$")
+_RELEASE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)[@=]v?(?P<number>\d[A-Za-z0-9.+]*)")  # meant as one
 _PARTS = re.compile(r":(?!//|\d+/|[^/:@=\s]*@)")  # not within an address, its login or its port
 
 
@@ -174,13 +176,24 @@ def _parsed(text: str) -> ContestantName:
         return ContestantName(whole, "", variant=variant, options=options, program=target)
     found = _PACKAGE.match(target)
     if found is None:
-        raise InvalidRequest(
-            f"{text!r} is not a contestant; write torch, torch:compile or torch==2.13.0", code="E_CONTESTANT"
-        )
+        hint = _meant_by(target, further) or "write torch, torch:compile or torch==2.13.0"
+        raise InvalidRequest(f"{text!r} is not a contestant; {hint}", code="E_CONTESTANT")
     version = re.sub(r"\s", "", found["version"] or "")
     if variant == BEST:
         return ContestantName(whole, found["name"], version, options=options, best=True)
     return ContestantName(whole, found["name"], version, variant, options)
+
+
+def _meant_by(target: str, further: Sequence[str]) -> str:
+    """Suggest ``torch@docker=IMAGE`` for ``torch@dcoker=IMAGE``, ``torch==2.13`` for ``torch=2.13``; else empty."""
+    framework, _, place = target.partition("@")
+    kind, is_option, value = place.partition("=")
+    found = ""
+    if is_option and (near := nearest(kind, OF_ENVIRONMENTS)):
+        found = f"{framework}{'@' if near[0] == DOCKER else ':'}{near[0]}={value}"
+    elif release := _RELEASE.fullmatch(target):
+        found = f"{release['name']}=={release['number']}"
+    return f"did you mean {':'.join((found, *further))}?" if found else ""
 
 
 def _option_of_place(place: str, whole: str) -> tuple[str, str] | None:
@@ -237,6 +250,13 @@ def _listed(text: str) -> list[str]:
     return found
 
 
+def require_baseline(baseline: str, contestants: Sequence[str]) -> None:
+    """Refuse a misspelt baseline, which would leave every ratio out."""
+    if baseline and baseline not in contestants:
+        hint = did_you_mean(baseline, contestants) or f"those that race are {', '.join(contestants)}"
+        raise InvalidRequest(f"the baseline {baseline!r} is not a contestant; {hint}")
+
+
 NO_CONTESTANTS = tuple.__new__(Contestants)
 """Of a request that names commands alone."""
 
@@ -250,8 +270,15 @@ class Device(str):
         if re.fullmatch(r"cuda:\d+([-,+](cuda:)?\d+)+|cuda(,cuda(:\d+)?)+", str(text)):
             raise InvalidRequest(f"{text!r} names several GPUs, and a race runs on one; race on each in turn")
         if not re.fullmatch(r"cpu|cuda(:\d{1,2})?", str(text)):
-            raise InvalidRequest(f"{text!r} is not a device; use cpu, cuda or cuda:0")
+            raise InvalidRequest(f"{text!r} is not a device; {_device_meant(str(text)) or 'use cpu, cuda or cuda:0'}")
         return super().__new__(cls, "cuda:0" if text == "cuda" else text)
+
+
+def _device_meant(text: str) -> str:
+    kind, _, number = text.partition(":")
+    near = ["cuda"] if kind.casefold() == "gpu" else nearest(kind, ("cpu", "cuda"))
+    meant = ":".join((*near, *([number] if near == ["cuda"] and number.isdecimal() and len(number) < 3 else [])))
+    return f"did you mean {meant}?" if meant else ""
 
 
 def _option(part: str, whole: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ import pytest
 from command_line import invoke, output, refusal
 from fairlap.board.board import board_of
 from fairlap.board.pages import board_page, history_pages
-from fairlap.board.submission_rules import SubmissionRules, broken_rules
+from fairlap.board.submission_rules import SubmissionRules, broken_rules, rules_in
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
@@ -185,6 +185,27 @@ def test_each_rule_is_named_where_it_is_broken() -> None:
     found = replace(found, rows=(warned, *found.rows[1:]))
     assert broken(forbidden_warnings=["W_NO_REFERENCE"]) == {"forbidden_warnings"}
     assert broken(forbidden_warnings=["W_OTHER"]) == set()
+
+
+@pytest.mark.parametrize(
+    ("rules", "meant"),
+    [
+        ('models = ["mlpp"]', "did you mean mlp?"),
+        ('forbidden_warnings = ["W_NO_REFERNCE"]', "did you mean W_NO_REFERENCE?"),
+        ('divisions = ["bset"]', "did you mean best?"),
+        ('models = ["mlp", "mlpp.onnx", "./mlpp", "mlpp:make"]\nforbidden_warnings = ["W_OF_A_PACKAGE"]', ""),
+    ],
+)
+def test_a_mistyped_name_in_rules_is_refused_with_the_nearest_one(tmp_path: Path, rules: str, meant: str) -> None:
+    file = tmp_path / "submission.toml"
+    file.write_text(rules)
+    if not meant:
+        assert rules_in(file).models[0] == "mlp"
+        return
+    with pytest.raises(InvalidRequest) as refused:
+        rules_in(file)
+    assert str(file) in str(refused.value)
+    assert meant in str(refused.value)
 
 
 def test_a_bundle_that_breaks_rules_is_named(tmp_path: Path) -> None:

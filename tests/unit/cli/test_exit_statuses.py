@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from command_line import fairlap, invoke
-from fairlap.cli.commands.stored_runs.gate import CalledWrongly
 from fairlap.render.bundle.archive import packed
 from fairlap.render.bundle.contents import RUN
 from fairlap.store.runs.run_file import save_run
@@ -100,4 +99,5 @@ def test_the_program_itself_ends_with_the_status_of_a_race(folder: Path) -> None
 
 
 def test_a_gate_that_is_called_wrongly_has_a_status_of_its_own() -> None:
-    assert CalledWrongly("no").exit_code == 3
+    for option in ("--max-slowdown=abc", "--basline=x"):
+        assert invoke("gate", "last", option).exit_code == 3

@@ -171,3 +171,21 @@ def test_that_a_model_has_no_reference_is_shown_once(monkeypatch: pytest.MonkeyP
     shown = listed("routes", "m.xml")
     assert shown.count("no float64 reference") == 1
     assert "[W_NO_REFERENCE]" in shown
+
+
+def test_frameworks_without_a_route_share_a_line_for_each_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(name: str, why: str) -> catalogue.ListedRoute:
+        return catalogue.ListedRoute(name, True, "", why.format(name), 0.0, (), {})
+
+    routes = (
+        catalogue.ListedRoute("torch", True, "native", "", 0.0, ("fp32",), {}),
+        *(without(name, "there is no conversion from ONNX to {}") for name in ("mpi", "grain")),
+        without("scipy", "{} has no mode infer here"),
+    )
+    found = catalogue.ListedRoutes("m.onnx", (), (), "exact", routes, ())
+    monkeypatch.setattr(catalogue, "routes", lambda *_: found)
+    lines = listed("routes", "m.onnx").splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["framework", "torch"]
+    assert [line for line in lines if "mpi" in line or "grain" in line] == [lines[2]]
+    assert "scipy" in lines[3]
+    assert len(lines) == 6  # with the inputs and the reference

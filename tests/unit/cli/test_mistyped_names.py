@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 from command_line import invoke
-from fairlap.errors import InvalidRequest
+from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.toml_file import read_toml
+from fairlap.scenarios.callables.untrusted.referee_code import imported
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import keep_whole
+from small_transformer import onnx_file
 
 LABELLED = ("--inputs", "x.npy", "--labels", "y.npy", "--metric", "top1")
 
@@ -66,6 +68,31 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("load", "mlp", "--on", "torch", "--scenario", "Sever"), "server"),
         (("time", "math:sin", "--cache", "warn"), "warm"),
         (("time", "math:sin", "math:cos", "--baseline", "math:con"), "math:cos"),
+        (("compare", "mlp", "--on", "torch@dcoker=IMAGE"), "torch@docker=IMAGE"),
+        (("compare", "mlp", "--on", "torch@pyhton=3.13:compile"), "torch:python=3.13:compile"),
+        (("compare", "mlp", "--on", "torch=2.13.0"), "torch==2.13.0"),
+        (("compare", "mlp", "--on", "torch@2.13"), "torch==2.13"),
+        (("compare", "mlp", "--on", "torch:wiht=numpy==2.1.0"), "with"),
+        (("compare", "mlp", "--on", "torch", "--device", "cdua:0"), "cuda:0"),
+        (("compare", "mlp", "--on", "torch", "--device", "gpu:1"), "cuda:1"),
+        (("compare", "mlp", "--on", "torch", "--device", "CPU"), "cpu"),
+        (("compare", "mlp", "--on", "torch", "-o", "x.htlm"), ".html"),
+        (
+            ("compare", "mnist", "--on", "torch", "--mode", "train", "--to-score", "90%", "--train-on", "diigts"),
+            "digits",
+        ),
+        (("compare", "vit:smal", "--on", "torch"), "vit:small"),
+        (("compare", "mlp", "--on", "torch", "--for", "edg"), "edge"),
+        (
+            ("compare", "callable", "--on", "python:call=math.sin", "--reference", "math:snh", "--inputs", "math:sin"),
+            "sinh",
+        ),
+        (("show", "lst"), "last"),
+        (("show", "last", "--for", "edg"), "edge"),
+        (("explain", "E_REQEST"), "E_REQUEST, E_PULL_REQUEST, E_REQUIRE"),
+        (("compair",), "compare"),
+        (("list", "prces"), "prices"),
+        (("runs", "remve", "last"), "remove"),
     ],
 )
 def test_the_nearest_name_is_suggested(arguments: tuple[str, ...], meant: str) -> None:
@@ -126,3 +153,23 @@ def test_functions_of_callables_are_named_by_modules_too(option: str) -> None:
     assert isinstance(found.exception, InvalidRequest)
     assert "ref.py:ref" in str(found.exception)
     assert found.exception.code == "E_REFERENCE"
+
+
+def test_a_function_of_a_referee_is_answered_with_its_file_and_the_nearest_name(tmp_path: Path) -> None:
+    file = tmp_path / "task.py"
+    file.write_text("def softmax(x): ...\n")
+    with pytest.raises(InvalidRequest) as refused:
+        imported(f"{file}:sofmax", [])
+    assert refused.value.code == "E_REQUEST"
+    assert refused.value.__cause__ is None
+    assert str(file) in str(refused.value)
+    assert str(refused.value).endswith("did you mean softmax?")
+
+
+def test_named_dimensions_and_inputs_of_a_file_are_answered_with_the_nearest(tmp_path: Path) -> None:
+    file = onnx_file(tmp_path / "t.onnx")
+    bound = {"dims": "batch=1,sequence=4"}
+    for options in ({"dims": "btach=2"}, {"shapes": ("idz:1x4",)}, {**bound, "ranges": ("idz:0..3",)}):
+        with pytest.raises(FairlapError) as refused:
+            plan_of(RaceRequest(models=(str(file),), contestants=Contestants("torch"), **options))  # type: ignore[arg-type]
+        assert "did you mean" in str(refused.value)

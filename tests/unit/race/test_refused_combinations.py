@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.shared_processes import require_shared
 from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.units import Share
+from fairlap.request.units import Seconds, Share
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))
 ITEMS: dict[str, Any] = {"items": "photos", "before": "decoding:decode"}
@@ -83,3 +84,50 @@ def test_ranks_are_timed_without_conditions_of_a_gpu(asked: dict[str, Any]) -> N
     with pytest.raises(InvalidRequest) as refused:
         plan_of(request, available_cores=CORES)
     assert refused.value.code == "E_SCALE"
+
+
+@pytest.mark.usefixtures("_opens_nothing")
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"fresh": "never", "contestants": Contestants("torch,openvino")}, "E_REQUEST"),
+        ({"fresh": "first", "sandbox": True}, "E_REQUEST"),
+        ({"fresh": "first", "memory_limit_bytes": 1 << 40}, "E_REQUEST"),
+        ({"fresh": "first", "conditions": "as-found"}, "E_REQUEST"),
+        ({"baseline": "trch"}, "E_REQUEST"),
+        ({"max_slowdown": Share("2%")}, "E_REQUEST"),
+        ({"max_batch_budget": Seconds(1.0)}, "E_REQUEST"),
+        ({"models": ("m.onnx", "mlpp")}, "E_REQUEST"),
+        ({"models": ("m.onnx", "jax")}, "E_REQUEST"),
+        ({"models": ("m.onnx", "n.onnx")}, "E_MODEL_FILE"),
+        ({"data": "nowhere.npy"}, "E_DATA"),
+        ({"optimizer": "sgd:lr=0.1"}, "E_REQUEST"),
+        ({"start_from": "w.npz"}, "E_START_FROM"),
+        ({"reference": "math:sin"}, "E_REFERENCE"),
+    ],
+)
+def test_what_needs_no_model_is_refused_before_one_is_read(
+    options: dict[str, Any], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.onnx").touch()
+    usual: dict[str, Any] = {"models": ("m.onnx",), "contestants": Contestants("torch,onnxruntime"), "batch": (1, 2)}
+    with pytest.raises(InvalidRequest) as refused:
+        plan_of(RaceRequest(**{**usual, **options}), available_cores=CORES)
+    assert (refused.value.code, len(str(refused.value).splitlines())) == (code, 1)
+
+
+@pytest.mark.usefixtures("_opens_nothing")
+def test_never_is_refused_for_one_work_before_its_model_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.onnx").touch()
+    done = invoke("compare", "m.onnx", "--on", "torch,onnxruntime", "--fresh", "never", "--dry-run")
+    assert isinstance(done.exception, InvalidRequest)
+    assert done.exception.code == "E_REQUEST"
+
+
+def test_a_baseline_on_one_of_several_files_is_known_once_they_are_read() -> None:
+    request = RaceRequest(models=("mlp",), contestants=Contestants("torch"), baseline="torch:file=a.onnx")
+    plan_of(request, available_cores=CORES)

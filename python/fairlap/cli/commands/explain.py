@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 import click
@@ -12,6 +11,7 @@ from fairlap.cli.output import print_json
 from fairlap.errors import InvalidRequest
 from fairlap.explanations import explanations, next_step
 from fairlap.printed_document import PrintedDocument
+from fairlap.suggestions import nearest
 
 _MOST_OF_A_LINE = 90
 _OF_VERDICTS = ("FASTER", "FASTEST", "SLOWER", "EQUIVALENT", "CLAIM", "OUTCOME", "WINNER")  # words of a table
@@ -55,8 +55,8 @@ def command(code: str | None, as_json: bool) -> None:
     name = code.strip("[]").upper()
     name = "VERDICT" if name in _OF_VERDICTS else name
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=3) or [each for each in known if name in each]
-        hint = f"did you mean {' or '.join(near)}?" if near else "`fairlap explain` lists all codes"
+        near = nearest(name, known, most=3) or [each for each in known if name in each]
+        hint = f"did you mean {', '.join(near)}?" if near else "`fairlap explain` lists all codes"
         raise InvalidRequest(f"no code {code!r}; {hint}")
     if as_json:
         print_json(ExplainedCode(name, known[name], next_step(known[name])))

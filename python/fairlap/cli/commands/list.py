@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.help import Group
 from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.output import print_json, print_line, print_note
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group("list")
+@click.group("list", cls=Group)
 def command() -> None:
     """List models, operations, data sets, frameworks, routes, devices, suites and prices."""
 
@@ -124,15 +125,21 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
         print_json(found)
         return
     rows = [["framework", "here", "precisions", "route"]]
+    without: dict[str, list[str]] = {}  # by why there is none
     for each in found.routes:
-        route = each.route or f"none: {each.why_not}"
-        rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", route])
+        if each.route:
+            rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", each.route])
+        else:
+            why = each.why_not.replace(each.framework.partition(":")[0], "it")
+            without.setdefault(why, []).append(each.framework)
     _print_table(rows)
+    for why, names in without.items():
+        print_line(f"no route to {', '.join(names)}: {why}")
     inputs = ", ".join(map(_input, found.inputs))
     print_line(f"inputs: {inputs}")
-    if all(notice.code != "W_NO_REFERENCE" for notice in found.notices):  # which has the same text, and why
+    if not any(found.reference in notice.text for notice in found.notices):  # which has the same text, and why
         print_line(f"float64 reference: {found.reference}")
-    for notice in found.notices:
+    for notice in dict.fromkeys(found.notices):
         print_line(f"! {notice.text} [{notice.code}]")
 
 

@@ -25,6 +25,7 @@ from fairlap.cli.options.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.cli.output import print_result
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.programs.python_callable import imported_callable
+from fairlap.interrupts import interrupted_once, status_of
 from fairlap.request.units import require_within_a_day
 
 if TYPE_CHECKING:
@@ -158,9 +159,10 @@ def command(
     options = {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
     c_functions = c_functions_asked(names, options, untrusted=untrusted)
     if untrusted:
-        judged = untrusted_comparison(names, {**options, **({"keep_gc": True} if keep_gc else {})})
+        with interrupted_once():  # whatever ends it, no process and no folder is left behind
+            judged = untrusted_comparison(names, {**options, **({"keep_gc": True} if keep_gc else {})})
         print_result(judged.document(raw=raw), str(judged), as_json=as_json, output=output)
-        sys.exit(INTERRUPTED if judged.interrupted else 0 if judged.rows else WRONG)
+        sys.exit(status_of(None) if judged.interrupted else 0 if judged.rows else WRONG)
     over_axes = axes_asked(names, options, output)
     on_device = device_timing_of(names, options)
     _require_fitting(names, options)

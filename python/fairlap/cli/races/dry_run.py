@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlap.errors import InvalidRequest
 from fairlap.quantity_text import count, rough_duration
+from fairlap.request.fields.package_origin import image_in
 from fairlap.secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     framework = framework_named(name.framework)
     if why := framework.why_not_on(plan.device, name.variant):
         return f"will not run: {why}"
+    if name.image:
+        image, id_ = image_in(name.image)
+        return f"runs in a container of {image}" + (f" (image {id_[:12]})" if id_ else "")
     if runs_here(name, framework):
         return "runs in this environment"
     needed, making = requirements_of(name, framework, plan.device, plan.precisions), making_of(name.options)

@@ -122,7 +122,7 @@ def _planned(
     from fairlap.race.planning.plan_file import load_plan
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.planning.plan_reach import allow
-    from fairlap.race.planning.shared_processes import require_shared
+    from fairlap.race.planning.shared_processes import require_several_works, require_shared
     from fairlap.race.resume import require_same_sources, with_files_here, with_modules_now
     from fairlap.results.decision.required_measured import require_measured
     from fairlap.store.runs.run_sources import require_contestant
@@ -130,6 +130,7 @@ def _planned(
     if options.resume is None and options.plan_file is None:
         request = requested(models, given)
         output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
+        require_several_works(request)
         plan = plan_of(request, notify)
         require_measured(plan)
         allow(plan)

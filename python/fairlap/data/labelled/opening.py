@@ -20,6 +20,7 @@ from fairlap.models.published_data.finding import reader_of
 from fairlap.models.published_data.hugging_face_folders import holds_hugging_face
 from fairlap.models.published_data.speech.speech_folders import holds_speech, refuse_beside_speech
 from fairlap.request.fields.data.training_data import TrainingData
+from fairlap.suggestions import did_you_mean
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {
     ".csv": csv_items,
@@ -64,8 +65,11 @@ def items_in(data: TrainingData) -> Items:
             return image_items(path, "")
         if not path.is_file():
             raise InvalidRequest(
-                f"no data set and no file named {data.text}; `fairlap list data` lists the sets, and files end with "
-                f"{', '.join(_FILES)}",
+                f"no data set and no file named {data.text}; "
+                + (
+                    did_you_mean(data.text, BUILT_IN)
+                    or f"`fairlap list data` lists the sets, and files end with {', '.join(_FILES)}"
+                ),
                 code=CODE,
             )
         read = _FILES.get(path.suffix.lower())

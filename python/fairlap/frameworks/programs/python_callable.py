@@ -30,7 +30,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.callables.functions import require_from, search_first
 from fairlap.models.workload import Workload
 from fairlap.request.fields.package_origin import INSTALLED_FIRST
-from fairlap.suggestions import did_you_mean
+from fairlap.suggestions import part_named
 
 
 def imported_callable(target_name: str, *, here_last: bool = False) -> Callable[[], object]:
@@ -50,12 +50,7 @@ def imported_callable(target_name: str, *, here_last: bool = False) -> Callable[
         raise InvalidRequest(f"cannot import {module_name}: {error}") from error
     except (Exception, SystemExit) as error:
         raise InvalidRequest(f"importing {module_name} raised {described(error)}") from error
-    for name in path.split("."):
-        try:
-            found = getattr(found, name)
-        except AttributeError:
-            meant = did_you_mean(name, (each for each in dir(found) if not each.startswith("_")))
-            raise InvalidRequest(f"{module_name} has no {path!r}{meant and f'; {meant}'}") from None
+    found = part_named(found, path, module_name)
     if not callable(found):
         raise InvalidRequest(f"{target_name} is a {type(found).__name__}, not a callable")
     return found

@@ -66,6 +66,10 @@ def client() -> str:
     return found
 
 
+def _client_name() -> str:
+    return Path(client()).name
+
+
 def image_named(text: str) -> Image:
     """Find an image by its name, or by its id where it is pinned. Raise NoImage where it is not here."""
     name, id_ = image_in(text)
@@ -74,8 +78,8 @@ def image_named(text: str) -> Image:
         why = done.stderr.strip().splitlines()
         if not why or "no such image" in done.stderr.lower() or "image not known" in done.stderr.lower():
             pinned = f" with the id sha256:{id_[:12]}, which the race was planned with" if id_ else ""
-            raise NoImage(f"no image {name}{pinned} is here; get it with `docker pull {name}`, or build it")
-        raise NoImage(f"docker cannot look for the image {name}: {shortened(why[-1])}")
+            raise NoImage(f"no image {name}{pinned} is here; get it with `{_client_name()} pull {name}`, or build it")
+        raise NoImage(f"{_client_name()} cannot look for the image {name}: {shortened(why[-1])}")
     found = json.loads(done.stdout)[0]
     whole_id = found["Id"] if found["Id"].startswith("sha256:") else f"sha256:{found['Id']}"
     set_there = (each.partition("=") for each in found.get("Config", {}).get("Env") or ())

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairlap.models.onnx_import.errors import DimensionsUnbound, ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.graph import Tensor
+from fairlap.suggestions import with_hint
 
 MOST_ELEMENTS = 2**33  # of one input; more is a mistake in a dimension, not a benchmark
 _EXAMPLES = (128, 224, 64, 32, 28, 16, 8, 4)  # of a size that is not the first, which is 1
@@ -48,14 +49,16 @@ def _refuse_unknown_names(
 ) -> None:
     names = [each.name for each in inputs]
     if unknown := [name for name in shapes if name not in names]:
-        raise DimensionsUnbound(f"no input is named {', '.join(unknown)}; the inputs are {', '.join(names)}")
+        wrong = f"no input is named {', '.join(unknown)}; the inputs are {', '.join(names)}"
+        raise DimensionsUnbound(with_hint(wrong, unknown[0], names))
     known = {dim.dim_param for each in inputs for dim in each.type.tensor_type.shape.dim if dim.dim_param}
     if unknown := [name for name in dimensions if name not in known]:
         bound = [_bound(each, {}, None) for each in inputs]
         fixed = all(None not in sizes for sizes in bound)
         nameless = "all its dimensions are fixed" if fixed else "; ".join(_what_to_bind(inputs, bound, fits))
         has = f"it has {', '.join(sorted(known))}" if known else nameless
-        raise DimensionsUnbound(f"the model has no dimension named {', '.join(unknown)}; {has}")
+        wrong = f"the model has no dimension named {', '.join(unknown)}; {has}"
+        raise DimensionsUnbound(with_hint(wrong, unknown[0], known))
     for name, size in [*dimensions.items(), *((name, size) for name, sizes in shapes.items() for size in sizes)]:
         if size < 1:
             raise DimensionsUnbound(f"the size of {name} must be at least 1 (got {size})")

@@ -16,6 +16,7 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.sets import CODE, Sets
 from fairlap.models.spec import Integers, Spec, Tensor
 from fairlap.request.fields.source import Source
+from fairlap.suggestions import with_hint
 
 CALIBRATION = "calibration-"  # with a number, sets of inputs that a quantization may look at
 _CALIBRATION_SETS, _CALIBRATION_ITEMS = 8, 64  # at least, where they are drawn
@@ -129,7 +130,8 @@ def _named(own: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.
         return dict(zip(names, own.values(), strict=False))
     unknown = [name for name in own if name not in names]
     if unknown:
-        raise SourceError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}", code=CODE)
+        wrong = f"the model has no input {unknown[0]!r}; it has {', '.join(names)}"
+        raise SourceError(with_hint(wrong, unknown[0], names), code=CODE)
     return dict(own)
 
 

@@ -10,6 +10,7 @@ import re
 from fairlap.models.onnx_import.errors import DimensionsUnbound
 from fairlap.models.sources.sizes import Declared
 from fairlap.request.fields.source import Source
+from fairlap.suggestions import with_hint
 
 _AXIS = re.compile(r"(?P<input>.+):(?P<axis>\d{1,2})")
 
@@ -23,15 +24,21 @@ def places_in(name: str, declared: Declared, source: Source) -> list[Place]:
         match = _AXIS.fullmatch(part.strip())
         if match is None:
             first = next(iter(declared))
-            raise DimensionsUnbound(
+            wrong = (
                 f"{source.text} has no dimension named {name!r}; its sizes are named by input and axis, such as "
                 f"{first}:0 (its inputs are {_listed(declared)})"
             )
+            raise DimensionsUnbound(with_hint(wrong, name, _axes_of(declared)))
         place = match["input"], int(match["axis"])
         if place[0] not in declared or place[1] >= len(declared[place[0]]):
-            raise DimensionsUnbound(f"{source.text} has no axis {part.strip()}; its inputs are {_listed(declared)}")
+            wrong = f"{source.text} has no axis {part.strip()}; its inputs are {_listed(declared)}"
+            raise DimensionsUnbound(with_hint(wrong, part.strip(), _axes_of(declared)))
         found.append(place)
     return found
+
+
+def _axes_of(declared: Declared) -> list[str]:
+    return [f"{name}:{axis}" for name, sizes in declared.items() for axis in range(len(sizes))]
 
 
 def with_sizes(declared: Declared, source: Source) -> dict[str, tuple[int | None, ...]]:

@@ -14,6 +14,7 @@ from fairlap.models.sources.given_data.sets import Sets
 from fairlap.models.sources.inputs import shapes_of
 from fairlap.models.spec import Dtype, Fill, Integers, Normal, Uniform
 from fairlap.request.fields.source import Source
+from fairlap.suggestions import with_hint
 
 Declared = Mapping[str, tuple[int | None, ...]]
 Shapes = dict[str, tuple[int, ...]]
@@ -45,7 +46,8 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
         raise DimensionsUnbound(f"{source.text} has no names for its dimensions; bind them with --shapes or --batch")
     asked = dict(source.shapes)
     if unknown := [name for name in asked if name not in declared]:
-        raise DimensionsUnbound(f"no input is named {', '.join(unknown)}; the inputs are {', '.join(declared)}")
+        wrong = f"no input is named {', '.join(unknown)}; the inputs are {', '.join(declared)}"
+        raise DimensionsUnbound(with_hint(wrong, unknown[0], declared))
     bound: Shapes = {}
     unbound, examples = [], []
     for name, sizes in declared.items():
@@ -102,7 +104,8 @@ def _asked_range(name: str, low: float, high: float, bounds: Bounds | None) -> I
 def require_known_ranges(names: list[str], source: Source) -> None:
     for name, _, _ in source.ranges:
         if name not in names:
-            raise SourceError(f"the model has no input {name!r}; it has {', '.join(names)}", code="E_SHAPES")
+            wrong = f"the model has no input {name!r}; it has {', '.join(names)}"
+            raise SourceError(with_hint(wrong, name, names), code="E_SHAPES")
 
 
 def _with_batch(name: str, sizes: tuple[int | None, ...], batch: int | None) -> tuple[int | None, ...]:

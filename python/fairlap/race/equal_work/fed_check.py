@@ -57,6 +57,8 @@ def require_data(text: str | None, works: Iterable[tuple[Work, Spec]]) -> str:
         whole = text if text == SYNTHETIC else os.path.realpath(text)  # a link to itself stays as it is
     except ValueError as error:
         raise InvalidRequest(f"{text!r} is not a path: {error}") from None
+    if whole != SYNTHETIC and not os.path.exists(whole):  # noqa: PTH110  (a Path raises where the text is too long)
+        raise InvalidRequest(f"no data at {whole}; use synthetic, a .npy file or a folder of them", code="E_DATA")
     for work, spec in works:
         require_feedable(whole, fed_spec(spec, work), work)
     return whole

@@ -25,7 +25,7 @@ from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
 from fairlap.race.planning.plan_required import with_required
 from fairlap.race.planning.requirement_kinds import changes_and_limits
 from fairlap.race.planning.scales import scales_asked, threads_asked
-from fairlap.race.planning.shared_processes import require_honoured
+from fairlap.race.planning.shared_processes import require_honoured, require_shareable
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
 from fairlap.race.processes.contained import require_containable
 from fairlap.race.processes.sandbox import require_sandboxable
@@ -33,7 +33,7 @@ from fairlap.race.scenario_side import sides_asked, sides_not_asked
 from fairlap.request.commands import CODE as E_COMMAND
 from fairlap.request.commands import E_REPORT, contestants_of
 from fairlap.request.fields.server_address import require_confirmed
-from fairlap.request.names import FOLDER, REPORTED, RUN, ContestantName, Contestants
+from fairlap.request.names import FILE, FOLDER, REPORTED, RUN, ContestantName, Contestants, require_baseline
 from fairlap.request.race_request import (
     BEST_BUDGET_S,
     BLOCKS_OF_ONE_CONTESTANT,
@@ -50,6 +50,7 @@ from fairlap.verdict import MAX_SLOWDOWN, Gate, RequiredChange
 from fairlap.verdict.gates.required_change import E_REQUIRE
 
 _MOST_SEED = 2**31
+_NO_BASELINE = "{} compares with a contestant of the race; name it with --baseline"
 
 
 def plan_of(
@@ -70,7 +71,11 @@ def plan_of(
     require_within_a_day("--seconds", request.seconds)
     contestants = _contestants(request)
     required, _ = changes_and_limits(request.require)
+    _require_baseline(request, contestants)
+    if not required:  # with those, each work has its own processes whatever was asked for
+        require_shareable(request, contestants)
     require_choices(request.contestants, fed=request.data is not None)
+    require_data(request.data, ())
     device = str(request.device)
     require_clock(request.lock_clocks, device)
     recompile, recompile_inputs = called_on(request)
@@ -79,6 +84,8 @@ def plan_of(
     usable = cores_worth(len(cores)) if available_cores is None else len(cores)
     threads, scales = max(threads_asked(request, cores, usable)), scales_asked(request, cores, usable)
     best_budget_s = _best_budget_s(request)
+    if request.max_batch is None and request.max_batch_budget is not None:
+        raise InvalidRequest("--max-batch-budget is for --max-batch")
     for side in sides_asked(request):
         side.require(request)
     for side in sides_not_asked(request):
@@ -210,6 +217,14 @@ def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:
     return tuple(each for name in request.contestants for each in name.across(precisions))
 
 
+def _require_baseline(request: RaceRequest, contestants: Sequence[ContestantName]) -> None:
+    """Refuse a misspelt one. Of a model in several files, contestants are known once it is read."""
+    if f":{FILE}=" not in request.baseline:
+        require_baseline(request.baseline, [name.text for name in contestants])
+    if request.max_slowdown is not None and not (request.baseline or request.require):
+        raise InvalidRequest(_NO_BASELINE.format("--max-slowdown"))
+
+
 def _gate(
     request: RaceRequest, contestants: Sequence[ContestantName], required: Sequence[RequiredChange]
 ) -> Gate | None:
@@ -222,7 +237,7 @@ def _gate(
     if len(names) < 2 and required:
         raise InvalidRequest(f"{option} compares with another contestant; name two", code=E_REQUIRE)
     if baseline not in names:
-        raise InvalidRequest(f"{option} compares with a contestant of the race; name it with --baseline")
+        raise InvalidRequest(_NO_BASELINE.format(option))
     if request.only_winner:
         raise InvalidRequest(f"--only-winner compares with the fastest, {option} with the baseline; leave one out")
     return Gate(baseline, MAX_SLOWDOWN if request.max_slowdown is None else float(request.max_slowdown))
@@ -246,8 +261,6 @@ def _best_budget_s(request: RaceRequest) -> float:
 
 def _max_batch(request: RaceRequest, works: Sequence[Work]) -> int:
     if request.max_batch is None:
-        if request.max_batch_budget is not None:
-            raise InvalidRequest("--max-batch-budget is for --max-batch")
         return 0
     largest = max(work.batch for work in works)
     if request.max_batch < largest:

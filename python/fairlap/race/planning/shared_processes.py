@@ -13,8 +13,10 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
+from fairlap.models.operations.listed import is_pattern
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.request.names import ContestantName
+from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.worker.process_options import process_options_in
 from fairlap.worker.serving import over_http
@@ -31,32 +33,56 @@ def why_fresh(plan: Plan) -> str:
         return "that is what was asked for"
     if plan.in_turn_because:
         return f"contestants run one after the other, because {plan.in_turn_because}"
-    if plan.sandbox:
-        return "contestants are in a sandbox"
-    if plan.limits.memory_bytes is not None:
-        return "the memory of each process is limited"
-    if alone := [name.text for name in plan.contestants if not _takes_several(name)]:
-        return f"{', '.join(alone)} may carry something from one work to the next"
-    if all(block.conditions != "controlled" for block in plan.blocks) and plan.blocks:
-        return "contestants run as found"
+    as_found = all(block.conditions != "controlled" for block in plan.blocks) and bool(plan.blocks)
+    is_limited = plan.limits.memory_bytes is not None
+    if why := _why_whatever_races(plan.contestants, sandbox=plan.sandbox, is_limited=is_limited, as_found=as_found):
+        return why
     kinds = Counter(kind for work in plan.works if (kind := _kind(plan, work)) is not None)
     return "" if any(count > 1 for count in kinds.values()) else _UNLIKE
+
+
+def _why_whatever_races(
+    contestants: Sequence[ContestantName], *, sandbox: bool, is_limited: bool, as_found: bool
+) -> str:
+    if sandbox:
+        return "contestants are in a sandbox"
+    if is_limited:
+        return "the memory of each process is limited"
+    if alone := [name.text for name in contestants if not _takes_several(name)]:
+        return f"{', '.join(alone)} may carry something from one work to the next"
+    return "contestants run as found" if as_found else ""
+
+
+def require_shareable(request: RaceRequest, contestants: Sequence[ContestantName]) -> None:
+    """As ``require_honoured``, before models are read, which may take a minute: by what holds for any work."""
+    as_found, is_limited = request.conditions == "as-found", request.memory_limit_bytes is not None
+    why = _why_whatever_races(contestants, sandbox=request.sandbox, is_limited=is_limited, as_found=as_found)
+    if request.fresh != "every" and why:
+        raise _dishonoured(request.fresh, why)
+
+
+def require_several_works(request: RaceRequest) -> None:
+    """As ``require_shared``, before the model is read, where there is one work of each kind."""
+    several = [each for each in (request.batch, request.processes) if isinstance(each, tuple) and len(each) > 1]
+    several_models = len(request.models) > 1 or any(map(is_pattern, request.models))
+    if request.fresh == "never" and not (several or several_models or len(request.shapes) > 1 or request.shapes_from):
+        raise _dishonoured(request.fresh, _UNLIKE)
 
 
 def require_honoured(plan: Plan) -> None:
     """Refuse to share no process where that was asked for, unless there is nothing to share."""
     if plan.fresh != "every" and (why := why_fresh(plan)) and why != _UNLIKE:
-        raise _dishonoured(plan, why)
+        raise _dishonoured(plan.fresh, why)
 
 
 def require_shared(plan: Plan) -> None:
     """Refuse to start no processes of their own for works of a race that share none. Those of a suite share others."""
     if plan.fresh == "never" and (why := why_fresh(plan)):
-        raise _dishonoured(plan, why)
+        raise _dishonoured(plan.fresh, why)
 
 
-def _dishonoured(plan: Plan, why: str) -> InvalidRequest:
-    return InvalidRequest(f"--fresh {plan.fresh}: each work has its own processes here, because {why}; leave it out")
+def _dishonoured(fresh: str, why: str) -> InvalidRequest:
+    return InvalidRequest(f"--fresh {fresh}: each work has its own processes here, because {why}; leave it out")
 
 
 def kinds_of_works(plan: Plan) -> tuple[Kind | None, ...]:

@@ -12,10 +12,11 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
+from fairlap.frameworks.registry import framework_names
 from fairlap.launch.opened_source import opened
 from fairlap.models.metrics.metric import CODE as E_METRIC
 from fairlap.models.modes import MODES
-from fairlap.models.registry import Model, find
+from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.exports.files import texts_of
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
@@ -51,9 +52,10 @@ from fairlap.request.race_request import (
     RaceRequest,
 )
 from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
-from fairlap.suggestions import not_one_of
+from fairlap.suggestions import not_one_of, with_hint
 from fairlap.worker.process_options import CHECKOUT
 
+E_MODEL_FILE = "E_MODEL_FILE"
 _ANSWERS = "it answers token by token"
 _OF_SCORES = ("groups", "corrupt")  # options about scores of answers to the user's data
 
@@ -61,9 +63,18 @@ _OF_SCORES = ("groups", "corrupt")  # options about scores of answers to the use
 def works_asked(
     request: RaceRequest, scales: Sequence[Scale], notify: Callable[[str], None]
 ) -> list[tuple[Work, Spec]]:
-    """Every combination, each once, with its model. A combination that the model does not support is refused."""
+    """Every combination, each once, with its model. A combination that the model does not support is refused.
+
+    What needs no model is checked before any is read, which may take minutes.
+    """
     _require_training_settings(request)
     _require_use_of_loss(request)
+    if request.reference is not None and CALLABLE not in request.models:
+        raise InvalidRequest(
+            "--reference is for callables: fairlap compare callable --on python:call=...", code=E_REFERENCE
+        )
+    for model in request.models:
+        _require_model(request, model)
     found: list[tuple[Work, Spec]] = []
     unscaled: list[Work] = []
     for model in request.models:
@@ -79,9 +90,28 @@ def works_asked(
     works = [work for work, _ in found]
     _require_use_of_bindings(request, works)
     _require_known_dims(request)
-    if (request.optimizer or request.schedule) and not any(work.training for work in works):
-        raise InvalidRequest("an optimizer and a schedule are for --mode train")
     return found
+
+
+def _require_model(request: RaceRequest, model: str) -> None:
+    """Refuse a name or a file that is none."""
+    sources = sources_named(request, model)
+    for source in sources[:1]:  # others are the same files in other sizes
+        _require_files(source)
+    if not sources and model in framework_names() and model not in workload_names():
+        raise InvalidRequest(f"{model} is a contestant, not a model; name all with commas: --on torch,{model}")
+    if not sources:
+        find(model)
+
+
+def _require_files(source: Source) -> None:
+    """Refuse the path of a model that is not there, with the nearest name in its folder."""
+    for file in (source.path, *source.exports):
+        if not file.startswith("/") or os.path.lexists(file):
+            continue
+        folder, name = os.path.split(file)
+        others = os.listdir(folder) if os.path.isdir(folder) else []  # noqa: PTH112, PTH208  (as above)
+        raise InvalidRequest(with_hint(f"there is no file {file}", name, others), code=E_MODEL_FILE)
 
 
 def _require_use_of_loss(request: RaceRequest) -> None:
@@ -313,10 +343,6 @@ def _require_known_dims(request: RaceRequest) -> None:
 
 
 def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:
-    if request.reference is not None and CALLABLE not in request.models:
-        raise InvalidRequest(
-            "--reference is for callables: fairlap compare callable --on python:call=...", code=E_REFERENCE
-        )
     if any(work.source for work in works):
         return
     for name in ("labels", *_OF_SCORES):
@@ -336,7 +362,11 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
 
 
 def _require_training_settings(request: RaceRequest) -> None:
-    """Before data and models are read, which may take long."""
+    trained = any(MODES[mode].trains for mode in modes_asked(request))
+    if (request.optimizer or request.schedule) and not trained:
+        raise InvalidRequest("an optimizer and a schedule are for --mode train")
+    if request.start_from is not None and not all(MODES[mode].trains for mode in modes_asked(request)):
+        raise InvalidRequest("--start-from is for --mode train alone", code=E_START_FROM)
     if request.optimizer is not None:
         optimizer_in(request.optimizer)
     if request.schedule is not None:
@@ -352,11 +382,7 @@ def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:
 
 
 def _start(request: RaceRequest, spec: Spec) -> StartWeights | None:
-    if request.start_from is None:
-        return None
-    if not all(MODES[mode].trains for mode in modes_asked(request)):
-        raise InvalidRequest("--start-from is for --mode train alone", code=E_START_FROM)
-    return start_weights(request.start_from, spec)
+    return None if request.start_from is None else start_weights(request.start_from, spec)
 
 
 def _combinations(request: RaceRequest, model: str, default_batch: int, batches: tuple[int, ...] = ()) -> list[Work]:

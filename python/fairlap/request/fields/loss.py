@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.source import is_callable_name
+from fairlap.suggestions import with_hint
 
 CODE = "E_LOSS"
 CROSS_ENTROPY, MSE = "cross_entropy", "mse"
@@ -14,4 +15,5 @@ def loss_in(text: str) -> str:
     """Return a loss's name, or ``module:function``."""
     if text in _NAMED or is_callable_name(text):
         return text
-    raise InvalidRequest(f"{text!r} is not a loss; use {', '.join(_NAMED)} or module:function", code=CODE)
+    wrong = f"{text!r} is not a loss; use {', '.join(_NAMED)} or module:function"
+    raise InvalidRequest(with_hint(wrong, text, _NAMED), code=CODE)

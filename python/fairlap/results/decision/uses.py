@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Literal
 
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.suggestions import not_one_of
 
 
 class Weight(msgspec.Struct, frozen=True):
@@ -61,5 +61,4 @@ USES = {
 def use_named(name: str) -> Use:
     if name in USES:
         return USES[name]
-    near = difflib.get_close_matches(name, USES, n=1) or list(USES)
-    raise InvalidRequest(f"there is no use {name!r}; did you mean {', '.join(near)}?", code="E_USE")
+    raise InvalidRequest(not_one_of(name, USES), code="E_USE")

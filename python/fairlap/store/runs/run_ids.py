@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError
+from fairlap.suggestions import did_you_mean
 
 LAST = "last"
 _LETTERS = "23456789abcdefghjkmnpqrstvwxyz"  # none that is taken for another
@@ -94,7 +95,8 @@ def id_meant(db: Database, text: str) -> str:
     if len(found) == 1 or text in found:
         return text if text in found else str(found[0])
     if not found or not text:
-        raise NoSuchRun(f"there is no run {text!r}; `fairlap runs` lists them, and `last` is the newest")
+        hint = did_you_mean(text, [LAST]) or f"`fairlap runs` lists them, and `{LAST}` is the newest"
+        raise NoSuchRun(f"there is no run {text!r}; {hint}")
     named = ", ".join(found[:_MOST_NAMED])
     more = "" if len(found) <= _MOST_NAMED else " and others"
     raise NoSuchRun(f"{text!r} {place} more than one id: {named}{more}; give more of it")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
+from fairlap.request.names import require_baseline
 from fairlap.store.runs.run_file import load_run
 
 if TYPE_CHECKING:
@@ -41,8 +41,5 @@ def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | No
 
 
 def require_contestant(plan: Plan, baseline: str) -> None:
-    """Refuse a misspelt baseline, which would leave every ratio out."""
-    names = [name.text for name in plan.contestants]
-    if baseline and baseline not in names:
-        near = difflib.get_close_matches(baseline, names, n=1) or names
-        raise InvalidRequest(f"the baseline {baseline!r} did not race; did you mean {', '.join(near)}?")
+    """Refuse a baseline that is not a contestant of the plan."""
+    require_baseline(baseline, [name.text for name in plan.contestants])

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from fairlap.cli.races.dry_run import screen_of
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.launch.containers.images import image_named
 from fairlap.launch.containers.own_modules import ROOT, SEARCHED, own_modules
@@ -222,3 +223,22 @@ def test_the_group_that_shares_the_cpu_is_found_in_both_versions(
 
 def test_labels_of_commands_and_contestants_are_the_same() -> None:
     assert LABEL == "fairlap.worker"
+
+
+def test_a_dry_run_names_the_image_and_installs_nothing(docker: Path) -> None:
+    plan = plan_of(RaceRequest(models=("mlp",), contestants=Contestants("torch@docker=image:1")))
+    [line] = [line for line in screen_of(plan) if line.strip().startswith("torch@docker=")]
+    assert "in a container of image:1" in line
+    assert "installed" not in line
+
+
+def test_an_image_that_is_absent_is_fetched_with_the_client_in_use(
+    docker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = docker / "podman"
+    (docker / "docker").rename(client)
+    monkeypatch.setenv("FAIRLAP_DOCKER", str(client))
+    with pytest.raises(FairlapError) as raised:
+        image_named("image:2")
+    assert raised.value.code == "E_IMAGE"
+    assert "`podman pull image:2`" in str(raised.value)

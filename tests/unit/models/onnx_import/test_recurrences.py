@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fairlap.errors import FairlapError
 from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from margins import by_onnxruntime, by_torch
@@ -124,3 +125,16 @@ def test_a_recurrence_in_steps_quantizes_what_it_reads_and_its_states(tmp_path: 
     model.ir_version = 7
     inputs = {"x": drawn(STEPS, 1, WIDTH, seed=3)}
     same(model, inputs, tmp_path)
+
+
+@pytest.mark.parametrize("length", [-1, STEPS + 1])
+@pytest.mark.parametrize("operator", GATES)
+def test_lengths_that_are_no_part_of_the_sequence_are_refused(operator: str, length: int, tmp_path: Path) -> None:
+    model, inputs = recurrence(operator, lengths=True)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    graph = load_graph(tmp_path / "m.onnx")
+    forward = build(graph, "numpy")
+    with pytest.raises(FairlapError) as refused:
+        forward(graph.weights, {**inputs, "n": np.array([length, 2, 3], np.int32)})
+    assert (refused.value.code, len(str(refused.value).splitlines())) == ("E_SOURCE_INPUTS", 1)
+    assert str(length) in str(refused.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from fairlap.bench_models.conformer.stages import SAMPLES, log_mel, samples
 from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.data.labelled.speech import LONGEST
 from fairlap.errors import FairlapError
-from fairlap.models.published_data.speech.speech_folders import holds_speech
+from fairlap.models.published_data.speech.speech_folders import holds_speech, refuse_beside_speech
 from fairlap.models.registry import find
 from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.sources.given_data.reading import given_files, inputs_of
@@ -73,7 +73,8 @@ def test_a_folder_above_or_below_the_right_one_is_answered_with_that(tmp_path: P
     part = part_of_speech(tmp_path / "unpacked" / "LibriSpeech" / "dev-clean")
     chapter = next(part.glob("*/*/"))
     model = with_vocabulary(tmp_path)
-    for folder, right in ((part.parents[1], part.parent), (chapter.parent, part), (chapter, part)):
+    above = ((part.parents[2], part.parent), (part.parents[1], part.parent))
+    for folder, right in (*above, (chapter.parent, part), (chapter, part)):
         source = asked(folder, model)
         readers: tuple[Callable[[], object], ...] = (
             lambda source=source: inputs_of(source),  # type: ignore[misc]
@@ -220,3 +221,21 @@ def test_folders_of_images_are_none_of_recordings(tmp_path: Path) -> None:
     assert not holds_speech(tmp_path)
     assert not holds_speech(tmp_path / "0" / "1.png")
     assert not holds_speech(tmp_path / "missing")
+
+
+def test_the_part_above_is_named_where_it_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = part_of_speech(tmp_path / "dev-clean")
+    chapter = next(part.glob("*/*/"))
+    listed = Path.iterdir
+
+    def within(folder: Path) -> Iterator[Path]:
+        if not folder.is_relative_to(chapter.parent):
+            raise PermissionError(13, "Permission denied", str(folder))  # as in a sandbox
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", within)
+    for folder in (chapter, chapter.parent):
+        with pytest.raises(FairlapError) as refused:
+            refuse_beside_speech(folder)
+        assert refused.value.code == "E_DATA"
+        assert f" {part};" in str(refused.value)

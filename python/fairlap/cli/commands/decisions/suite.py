@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from fairlap.cli.help import Command
+from fairlap.cli.help import Command, Group
 from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, PASS_ENV, REQUIRED_CHANGES, writable
 from fairlap.cli.options.values import DURATION, FILE, LARGEST_SLOWDOWN, NAME
 from fairlap.cli.output import print_document, print_error, print_note, print_result
@@ -54,7 +54,7 @@ _BASE = click.option("--base", metavar="FOLDER|COMMIT|RELEASE", help="One side: 
 _CHANGE = click.option("--change", metavar="FOLDER|COMMIT|RELEASE", help="The other side; may not be slower.")
 
 
-@click.group("suite")
+@click.group("suite", cls=Group)
 def command() -> None:
     """Run many benchmarks as one: one error rate, one table, one exit status.
 

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.cli.help import Group
 from fairlap.cli.output import print_json, print_line
 from fairlap.launch.environments import State
 from fairlap.printed_document import PrintedDocument
@@ -28,7 +29,7 @@ class EnvironmentList(PrintedDocument, frozen=True, tag="fairlap.environments/1"
     wheels: list[str]  # that were built from sources
 
 
-@click.group("envs", invoke_without_command=True)
+@click.group("envs", cls=Group, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:

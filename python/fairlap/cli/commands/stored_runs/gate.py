@@ -28,18 +28,13 @@ class GateDocument(PrintedDocument, frozen=True, tag="fairlap.gate/1"):
     trades: tuple[str, ...] = ()  # what a faster contestant, or the faster of two runs, is shown to cost
 
 
-class CalledWrongly(click.UsageError):
-    """Status 3, not comparable; 2 would mean inconclusive."""
-
-    exit_code = _NOT_COMPARABLE
-
-
 class GateCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            raise CalledWrongly(error.format_message(), ctx) from None
+            error.exit_code = _NOT_COMPARABLE  # type: ignore[misc]  # of this error alone; 2 would mean inconclusive
+            raise
 
 
 @click.command(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.commands.stored_runs.runs_attach import attach_command
+from fairlap.cli.help import Group
 from fairlap.cli.options.output_options import JSON
 from fairlap.cli.options.values import DATE, RUN, hand_over_bundle
 from fairlap.cli.output import print_error, print_json, print_line, print_note
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fairlap.store.store import Store
 
 
-@click.group("runs", invoke_without_command=True)
+@click.group("runs", cls=Group, invoke_without_command=True)
 @click.option("--model", default="", help="Only runs of this model.")
 @click.option("--on", "on", default="", metavar="NAMES", help="Only runs with all of these contestants or frameworks.")
 @click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")

@@ -73,8 +73,9 @@ def holds_speech(folder: Path) -> bool:
 
 def refuse_beside_speech(folder: Path) -> None:
     """Raise InvalidRequest for the folder above one of recordings, and for that of a speaker or a chapter in a part."""
-    above = folder.absolute().parents if folder.name.isdecimal() else ()
-    near = [*filter(_is_part, above[:2]), *(each for each in _visible(folder) if holds_speech(each))]
+    below = _visible(folder)
+    near = [*_part_above(folder), *filter(holds_speech, below)]
+    near = near or [within for each in below if each.is_dir() for within in filter(holds_speech, _listed(each))]
     if near:
         raise refuse(folder, f"the recordings as LibriSpeech stores them are in {near[0]}; name that folder")
 
@@ -145,6 +146,12 @@ def _opened(file: Path) -> int:
     return int(found.frames)
 
 
+def _part_above(folder: Path) -> list[Path]:
+    """Find the part that a speaker or a chapter is in, by what it holds: those above may not be readable here."""
+    depth = next((depth for depth, text in enumerate((f"*{_TEXTS}", f"*/*{_TEXTS}")) if any(folder.glob(text))), None)
+    return [] if depth is None else [folder.absolute().parents[1 - depth]]
+
+
 def _is_part(folder: Path) -> bool:
     return any(True for speaker in _numbered(folder) for _ in _numbered(speaker))
 
@@ -156,6 +163,13 @@ def _parts(folder: Path) -> list[Path]:
 
 def _numbered(folder: Path) -> Iterator[Path]:
     return (each for each in _visible(folder) if each.name.isdecimal() and each.is_dir())
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return _visible(folder)
+    except OSError:
+        return []
 
 
 def _visible(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.sources.contract import SourceError
+from fairlap.suggestions import part_named
 
 SOURCES = "src"  # where many checkouts have their packages
 
@@ -40,9 +41,9 @@ def function_in(folder: str, name: str) -> Callable[..., Any]:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        found: Any = import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
+        found = part_named(import_module(module), path, module)
+    except InvalidRequest as error:
+        raise SourceError(str(error), code="E_REFERENCE") from None
     except (Exception, SystemExit) as error:
         raise SourceError(f"{name} cannot be imported: {described(error)}", code="E_REFERENCE") from error
     if not callable(found):

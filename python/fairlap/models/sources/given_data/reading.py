@@ -178,7 +178,11 @@ def _from_folder(folder: Path) -> Sets:
     files = sorted(folder.glob("*.npz"))
     if not files and not any(folder.glob("input_*.pb")):
         refuse_beside_speech(folder)
-        raise SourceError(f"{folder} has no input_0.pb, no .npz file, no images and no recordings", code=CODE)
+        raise SourceError(
+            f"{folder} holds no inputs that fairlap reads; they are input_0.pb and so on, .npz files, images, or parts "
+            "of LibriSpeech such as dev-clean, with SPEAKER/CHAPTER/SPEAKER-CHAPTER-NNNN.flac",
+            code=CODE,
+        )
     if not files or any(folder.glob("input_*.pb")):
         return [_from_protobufs(folder)]
     return [own for file in files for own in given_inputs(str(file), "")]

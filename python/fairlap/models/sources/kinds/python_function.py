@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairlap.errors import described
+from fairlap.errors import InvalidRequest, described
 from fairlap.models.sources.callables.functions import require_from, search_first
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.given_data.script import array_of
@@ -35,6 +35,7 @@ from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, save_keras
 from fairlap.request.fields.data.stored_data import PREFIX_OF_DATA
 from fairlap.request.fields.source import CHECKOUT_VARIABLE, Source, is_callable_name
+from fairlap.suggestions import part_named
 
 _KERAS_FILE = "returned.keras"
 _JAX_MARK = "returned-jax"
@@ -113,6 +114,8 @@ def returned_by(source: Source) -> Any:
         return _named_by(source)(**_sizes_for(source))
     except SourceError:
         raise
+    except InvalidRequest as error:
+        raise SourceError(str(error)) from None
     except (Exception, SystemExit) as error:
         raise SourceError(f"{source.text} raised {described(error)}") from error
     finally:
@@ -122,10 +125,7 @@ def returned_by(source: Source) -> Any:
 def _named_by(source: Source) -> Any:
     """Find the function, whose module is imported."""
     module_name, _, path = source.path.partition(":")
-    found: Any = import_module(module_name)
-    for name in path.split("."):
-        found = getattr(found, name)
-    return found
+    return part_named(import_module(module_name), path, module_name)
 
 
 def _sizes_for(source: Source) -> dict[str, int]:

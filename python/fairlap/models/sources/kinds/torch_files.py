@@ -25,6 +25,7 @@ from fairlap.models.sources.python_models.open_axes import resized
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
 from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.request.fields.source import Source
+from fairlap.suggestions import with_hint
 
 PROGRAM = "program.pt2"
 _INSTEAD = "save it with torch.export.save, or name module:function"
@@ -192,7 +193,8 @@ def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
     if unknown := [
         name for name in (*shapes, *(given[0] if given and "" not in given[0] else ())) if name not in names
     ]:
-        raise SourceError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}", code="E_SHAPES")
+        wrong = f"the model has no input {unknown[0]!r}; it has {', '.join(names)}"
+        raise SourceError(with_hint(wrong, unknown[0], names), code="E_SHAPES")
     if set(shapes) == set(names):
         return {name: torch.randn(shapes[name], generator=torch.Generator().manual_seed(0)) for name in names}
     example = ",".join(f"{name}:1x128" for name in names)

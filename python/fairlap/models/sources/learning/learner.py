@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 
-from fairlap.errors import described
+from fairlap.errors import InvalidRequest, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Route, SourceError
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
 from fairlap.request.fields.loss import CODE, CROSS_ENTROPY, MSE
 from fairlap.request.fields.source import Source
+from fairlap.suggestions import part_named
 
 NATIVE = "native"
 NO_GRADIENTS = "E_NO_GRADIENTS"
@@ -83,9 +84,9 @@ def own_loss(source: Source) -> Callable[[Any, Any], Any] | None:
     module_name, _, path = source.loss.partition(":")
     sys.path.insert(0, source.folder)
     try:
-        found: Any = import_module(module_name)
-        for name in path.split("."):
-            found = getattr(found, name)
+        found = part_named(import_module(module_name), path, module_name)
+    except InvalidRequest as error:
+        raise SourceError(f"--loss {source.loss}: {error}", code=CODE) from None
     except (Exception, SystemExit) as error:
         raise SourceError(f"--loss {source.loss} cannot be imported: {described(error)}", code=CODE) from error
     finally:

@@ -20,6 +20,7 @@ from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import fill_of, require_known_ranges, rows
 from fairlap.models.spec import Dtype, Fill
 from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source
+from fairlap.suggestions import with_hint
 
 SEED = 0  # draws weights that the folder lacks
 _COPIES = 2.0  # of the weights at once: as read, and in float64 those that an operator uses
@@ -208,9 +209,8 @@ def example_inputs(module: Any, source: Source) -> tuple[dict[str, Any], dict[st
         shapes.setdefault(source.mask, shapes[main])
     for name in shapes:
         if name not in accepted:
-            raise SourceError(
-                f"{type(module).__name__} takes no input {name!r}; it takes {', '.join(accepted)}", code="E_SHAPES"
-            )
+            wrong = f"{type(module).__name__} takes no input {name!r}; it takes {', '.join(accepted)}"
+            raise SourceError(with_hint(wrong, name, accepted), code="E_SHAPES")
     require_known_ranges(list(shapes), source)
     tensors, fills = {}, {}
     for name, shape in sorted(shapes.items(), key=lambda item: accepted.index(item[0])):
@@ -241,7 +241,8 @@ def _sizes_of_main(module: Any, main: str, source: Source, accepted: list[str]) 
         return {}
     dims = dict(source.dims)
     if unknown := [name for name in dims if name not in DIMS and not source.among_others]:
-        raise SourceError(f"no dimension is named {unknown[0]}; they are {', '.join(DIMS)}", code="E_MODEL_DIMENSIONS")
+        wrong = f"no dimension is named {unknown[0]}; they are {', '.join(DIMS)}"
+        raise SourceError(with_hint(wrong, unknown[0], DIMS), code="E_MODEL_DIMENSIONS")
     if source.batch is not None:
         dims["batch"] = source.batch
     image = getattr(module.config, "image_size", None)

@@ -5,7 +5,6 @@ K, M and G are 1024, 1024² and 1024³, since sizes of kernels are powers of two
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
@@ -16,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairlap.errors import InvalidRequest, shown
+from fairlap.suggestions import did_you_mean
 
 Value: TypeAlias = int | float | str
 Point: TypeAlias = Mapping[str, Value]
@@ -95,9 +95,9 @@ def value_text(value: Value) -> str:
 
 
 def nearest(name: str, among: Sequence[str]) -> str:
-    """``; did you mean 'n'?``, or what there is."""
-    close = difflib.get_close_matches(name, among, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it takes {', '.join(among)}" if among else ""
+    """``; did you mean n?``, or what there is."""
+    hint = did_you_mean(name, among) or (f"it takes {', '.join(among)}" if among else "")
+    return f"; {hint}" if hint else ""
 
 
 def _axis(name: str, values: Sequence[Value]) -> Axis:

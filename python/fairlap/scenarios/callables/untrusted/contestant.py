@@ -145,13 +145,21 @@ def _imported(orders: Orders) -> Callable[..., Any]:
         spec.loader.exec_module(module)
     else:
         module = importlib.import_module(orders.place)
-    found: Any = module
-    for part in orders.name.split("."):
-        found = getattr(found, part)
+    found = _part_of(module, orders)
     if not callable(found):
         raise TypeError(f"{orders.name} is a {type(found).__name__}, not a callable")
     function: Callable[..., Any] = found
     return function
+
+
+def _part_of(module: Any, orders: Orders) -> Any:
+    from fairlap.errors import InvalidRequest
+    from fairlap.suggestions import part_named
+
+    try:
+        return part_named(module, orders.name, Path(orders.place).name)
+    except InvalidRequest as error:
+        raise AttributeError(str(error)) from None
 
 
 def _described(error: BaseException) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import InvalidRequest, described
+from fairlap.suggestions import part_named
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ def imported(text: str, contestants: Sequence[CallableName]) -> Callable[..., An
         raise InvalidRequest(f"{text} is in a contestant's file, which runs in its sandbox only; use another file")
     try:
         module = importlib.import_module(name.place) if name.file is None else _module_of(name.file, files)
-        found: Any = module
-        for part in name.name.split("."):
-            found = getattr(found, part)
+        found = part_named(module, name.name, name.place)
+    except InvalidRequest:
+        raise
     except (Exception, SystemExit) as error:
         raise InvalidRequest(f"{text} cannot be imported: {described(error)}") from error
     if not callable(found):

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.graph import Tensor
 from fairlap.models.onnx_import.operators.quantization import dequantize, dynamic_quantize
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
@@ -52,6 +55,7 @@ def _recur(
         x = library.transpose(x, (1, 0, 2))
         starts = [start if start is None else library.transpose(start, (1, 0, 2)) for start in starts]
     steps, batch = x.shape[:2]
+    _require_within(lengths, steps)
     hidden = weights[1].shape[2]
     every, last = [], []
     for at, backward in enumerate(backwards):
@@ -77,6 +81,17 @@ def _recur(
     if layout:
         return library.transpose(joined[0], (2, 0, 1, 3)), *(library.transpose(each, (1, 0, 2)) for each in joined[1:])
     return tuple(joined)
+
+
+def _require_within(lengths: Any, steps: int) -> None:
+    """Refuse lengths that are no part of the sequence, where they are known: in the reference, which runs first."""
+    if not isinstance(lengths, np.ndarray) or not lengths.size:
+        return
+    low, high = int(lengths.min()), int(lengths.max())
+    if low < 0 or high > steps:
+        wrong = f"lengths of sequences must be from 0 to {steps}, the steps that there are"
+        got = low if low < 0 else high
+        raise ModelFileInvalid(f"{wrong} (got {got}); give others with --inputs", code="E_SOURCE_INPUTS")
 
 
 def _within(
