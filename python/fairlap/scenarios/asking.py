@@ -15,7 +15,19 @@ from fairlap.frameworks.contract_parts.work_place import WorkIn
 
 MOST_RAW_BYTES = 8 * 10**9
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound="Reply")
+
+
+class Reply(msgspec.Struct, frozen=True, tag_field="type"):
+    """What a worker sends."""
+
+    @property
+    def raw_bytes(self) -> int:
+        """How many follow it, by its field ``bytes`` where it has one."""
+        return int(getattr(self, "bytes", 0))
+
+    def require_consistent(self) -> None:
+        """Raise msgspec.ValidationError for numbers that contradict each other."""
 
 
 class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
@@ -40,7 +52,7 @@ class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
         return 0
 
 
-class Prepared(msgspec.Struct, frozen=True, tag_field="type", tag="prepared"):
+class Prepared(Reply, frozen=True, tag="prepared"):
     version: str
     in_force: dict[str, str]  # settings read back from the framework, not copied from the request
     weights_hash: str  # of the loaded weights, see docs/reference/worker-protocol.md

@@ -20,10 +20,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from fairlap.machine.programs.guardian import CLIENT, TOKEN, guarded
+from fairlap.scenarios.asking import Reply
 from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
 from fairlap.worker.guardian import die_with_connection
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Ended, Hello, Prepare, Quit, Reply, Request, line_of, request_in
+from fairlap.worker.protocol import VERSION, Ended, Hello, Prepare, Quit, Request, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks

@@ -19,14 +19,14 @@ from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsuppo
 from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS
 from fairlap.meters.memory import MemoryMeter
 from fairlap.request.fields.training import STEPS_OF_AN_ANSWER
-from fairlap.scenarios.asking import Prepared
+from fairlap.scenarios.asking import Prepared, Reply
 from fairlap.scenarios.calls import latency
 from fairlap.scenarios.calls.latency_messages import Drawn, Measure, Measured
 from fairlap.scenarios.held import Held, write_arrays
 from fairlap.worker.padded_calls import padded, require_sizes
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
-from fairlap.worker.protocol import Answer, Answered, Drop, Dropped, Ended, Prepare, Quit, Reply, Request
+from fairlap.worker.protocol import Answer, Answered, Drop, Dropped, Ended, Prepare, Quit, Request
 from fairlap.worker.ranks.placement import cores_of
 from fairlap.worker.serving import over_http
 from fairlap.worker.slowdown import slowed

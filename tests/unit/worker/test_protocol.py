@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 import pytest
+from fairlap.scenarios.asking import Reply
 from fairlap.scenarios.calls.latency_messages import Measured
 from fairlap.worker import protocol
 from fairlap.worker.phases import Phases
-from fairlap.worker.protocol import Reply, Request, line_of, reply_in, request_in
+from fairlap.worker.protocol import REPLIES, REQUESTS, line_of, reply_in, request_in
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "worker-protocol.md"
 MEASURED = {
@@ -34,7 +34,7 @@ def tag(kind: type) -> str:
 
 
 def test_every_documented_message_is_understood_and_every_message_is_documented() -> None:
-    requests = {tag(kind) for kind in get_args(Request)}
+    requests = {tag(kind) for kind in REQUESTS}
     seen = set()
     for line in documented():
         kind = msgspec.json.decode(line)["type"]
@@ -43,7 +43,7 @@ def test_every_documented_message_is_understood_and_every_message_is_documented(
         again = request_in(line_of(message)) if kind in requests else reply_in(line_of(message))
         assert message == again
         assert set(msgspec.json.decode(line)) <= {"type", *message.__struct_fields__}
-    assert seen == requests | {tag(kind) for kind in get_args(Reply)}
+    assert seen == requests | {tag(kind) for kind in REPLIES}
 
 
 def test_the_documented_version_is_the_one_in_use() -> None:
@@ -91,7 +91,7 @@ REST = b'"unanswered":1,"served_per_s":1.0,"elapsed_s":3.0,"bytes":%d'
 @pytest.mark.parametrize("bytes_of_stamps", [0, 4 * 32, 5 * 32])
 def test_a_trial_of_load_has_all_stamps_of_its_requests_or_none(bytes_of_stamps: int) -> None:
     trial = reply_in(TRIAL % (REST % bytes_of_stamps))
-    assert protocol.raw_bytes_after(trial) == bytes_of_stamps
+    assert trial.raw_bytes == bytes_of_stamps
 
 
 @pytest.mark.parametrize("bytes_of_stamps", [-32, 32, 4 * 32 + 8, 10**12])

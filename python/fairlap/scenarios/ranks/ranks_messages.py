@@ -11,7 +11,7 @@ import msgspec
 
 from fairlap.meters.memory import Memory
 from fairlap.request.fields.scale import Rank, Scale
-from fairlap.scenarios.asking import Ask, Prepared
+from fairlap.scenarios.asking import Ask, Prepared, Reply
 
 TimedOperation = Literal["all_reduce", "all_gather", "broadcast", "copy"]
 
@@ -31,7 +31,7 @@ class RankLimits(msgspec.Struct, frozen=True):
     measure_s: float = 600.0
 
 
-class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_alone"):
+class SteppedAlone(Reply, frozen=True, tag="stepped_alone"):
     """What the exchange adds to a step is the time together less that of the slowest rank alone."""
 
     together_ns: tuple[float, ...] = ()  # by turn: the median step of all ranks together
@@ -73,7 +73,7 @@ class PrepareCollectives(Ask[Prepared], frozen=True, tag="prepare_collectives"):
         return "prepare"
 
 
-class CollectiveTimed(msgspec.Struct, frozen=True, tag_field="type", tag="collective_timed"):
+class CollectiveTimed(Reply, frozen=True, tag="collective_timed"):
     """Of a conductor each time is that of the slowest rank."""
 
     times_ns: tuple[float, ...] = ()  # of a call, by sample

@@ -10,10 +10,10 @@ import numpy as np
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Collectives, Settings, Unsupported
 from fairlap.request.fields.scale import Rank
-from fairlap.scenarios.asking import Prepared
+from fairlap.scenarios.asking import Prepared, Reply
 from fairlap.scenarios.ranks.ranks_messages import CollectiveTimed, PrepareCollectives, TimeCollective
 from fairlap.worker.phases import Phases
-from fairlap.worker.protocol import Ended, Reply, Request
+from fairlap.worker.protocol import Ended, Request
 from fairlap.worker.ranks.conductor import Conductor
 from fairlap.worker.service import framework_class
 
