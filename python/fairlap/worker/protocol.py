@@ -175,8 +175,11 @@ class Failed(Message, frozen=True):
 
 
 Request = Ask[Any]
-REQUESTS = (Prepare, Answer, Drop, Quit, *ASKS)
-REPLIES = (Join, Hello, Begin, Phase, Failed, *dict.fromkeys(each.kind_of_answer() for each in REQUESTS))
+REQUESTS: tuple[type[Request], ...] = (Prepare, Answer, Drop, Quit, *ASKS)
+REPLIES: tuple[type[Reply], ...] = (
+    *(Join, Hello, Begin, Phase, Failed),
+    *dict.fromkeys(each.kind_of_answer() for each in REQUESTS),
+)
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, REQUESTS))

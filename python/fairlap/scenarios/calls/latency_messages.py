@@ -124,6 +124,8 @@ _SAMPLES_ALWAYS_ALLOWED = 2**20
 class Measure(Ask[Measured], frozen=True, tag="measure"):
     """Time calls on the inputs, or on the fed batches. The worker chooses what is null."""
 
+    served_by: ClassVar[str] = "fairlap.scenarios.calls.latency:serve"
+
     seconds: float | None = None
     samples: int | None = None
     warmup: int | None = None
