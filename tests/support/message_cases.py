@@ -45,7 +45,6 @@ from fairlap.race.processes.at_scale import record_ranks
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.processes.turns import run_in_rounds
 from fairlap.render.charts.parts.static import main_chart
-from fairlap.render.collectives.chart import chart_of
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
@@ -55,6 +54,7 @@ from fairlap.scenarios.callables.judging import why_not_compared
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
+from fairlap.scenarios.collectives.render.chart import chart_of
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.learning.race.training_run import TrainingRun

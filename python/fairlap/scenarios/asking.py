@@ -7,7 +7,8 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, TypeVar, cast, get_args
+from importlib import import_module
+from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
 
 import msgspec
 
@@ -30,6 +31,12 @@ class Reply(msgspec.Struct, frozen=True, tag_field="type"):
         """Raise msgspec.ValidationError for numbers that contradict each other."""
 
 
+def at(place: str) -> Any:
+    """Find what ``module:name`` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
 class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
     """The class in the brackets is that of the answer."""
 
@@ -41,6 +48,11 @@ class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
     def kind_of_answer(cls) -> type[Answer]:
         [base] = cls.__dict__["__orig_bases__"]  # Python 3.11 has no function for them
         return cast("type[Answer]", get_args(base)[0])
+
+    @property
+    def service(self) -> str:
+        """Name the class that serves a worker whose first request this is; empty for that of one contestant."""
+        return ""
 
     @property
     def text(self) -> str:

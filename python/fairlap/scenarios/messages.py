@@ -10,12 +10,13 @@ from typing import Any
 from fairlap.scenarios.agents.agent_messages import TrainAgent
 from fairlap.scenarios.asking import Ask
 from fairlap.scenarios.calls.latency_messages import Feed, Measure
+from fairlap.scenarios.collectives.collective_messages import TimeCollective
 from fairlap.scenarios.file_to_answer.stage_messages import MeasureItems, SeeItem
 from fairlap.scenarios.learning.training_messages import Epoch, Restore
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenRun
 from fairlap.scenarios.mistakes.mistakes_messages import PlantMistake
-from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives, StepAlone, TimeCollective
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives, StepAlone
 from fairlap.scenarios.rotated.rotated_messages import MeasureMix, SeeSize
 from fairlap.scenarios.untimed.allocations_messages import CountAllocations
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize

@@ -113,6 +113,10 @@ class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
         """Whether the worker that gets it starts ranks."""
         return self.rank is None and self.scale is not None and (self.scale.ranks > 1 or bool(self.scale.hosts))
 
+    @property
+    def service(self) -> str:
+        return "fairlap.worker.ranks.conductor:Conductor" if self.conducts else ""
+
 
 class Answer(Ask[Answered], frozen=True, tag="answer"):
     """Run one call on these inputs and write its outputs to a safetensors file.

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsuppo
 from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS
 from fairlap.meters.memory import MemoryMeter
 from fairlap.request.fields.training import STEPS_OF_AN_ANSWER
-from fairlap.scenarios.asking import Prepared, Reply
+from fairlap.scenarios.asking import Prepared, Reply, at
 from fairlap.scenarios.held import Held, write_arrays
 from fairlap.worker.padded_calls import padded, require_sizes
 from fairlap.worker.phases import OURS, Phases
@@ -267,8 +266,7 @@ def served(held: Held, request: Request) -> tuple[Reply, Sequence[memoryview]]:
     """By the function that the request names, which belongs to its scenario."""
     if not request.served_by:
         raise Unsupported(f"{request.text} is for ranks; this contestant is one process")
-    module, _, name = request.served_by.partition(":")
-    reply: tuple[Reply, Sequence[memoryview]] = getattr(import_module(module), name)(held, request)
+    reply: tuple[Reply, Sequence[memoryview]] = at(request.served_by)(held, request)
     return reply
 
 
