@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
-from fairlap.scenarios.asking import Reply
+from fairlap.request.fields.scale import Rank, Scale
+from fairlap.scenarios.asking import Ask, Reply, at
 from fairlap.scenarios.calls.latency_messages import Measured
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
 from fairlap.worker import protocol
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import REPLIES, REQUESTS, line_of, reply_in, request_in
@@ -22,6 +25,9 @@ MEASURED = {
     "elapsed_s": 0.1,
     "bytes": 16,
 }
+
+PREPARE = protocol.Prepare("torch", "fairlap.bench_models.mlp", 4, 1, "weights", "inputs", "changed")
+COLLECTIVES = PrepareCollectives("torch", 1, Scale(1, 2))
 
 
 def documented() -> list[bytes]:
@@ -82,6 +88,20 @@ def test_a_measurement_that_contradicts_itself_is_refused(change: dict[str, obje
 def test_anything_but_a_reply_is_refused(line: bytes) -> None:
     with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError)):
         reply_in(line)
+
+
+@pytest.mark.parametrize(
+    ("first", "service"),
+    [
+        (PREPARE, ""),
+        (msgspec.structs.replace(PREPARE, scale=Scale(1, 2)), "Conductor"),
+        (COLLECTIVES, "CollectivesOfRanks"),
+        (msgspec.structs.replace(COLLECTIVES, rank=Rank(0, 2, "host:1", ())), "CollectivesOfRank"),
+    ],
+)
+def test_the_first_request_of_a_worker_names_what_serves_it(first: Ask[Any], service: str) -> None:
+    assert first.service.rpartition(":")[2] == service
+    assert not service or at(first.service).__name__ == service
 
 
 TRIAL = b'{"type":"load_trial","kind":"lone","rate_per_s":1.0,"requests":3,"late":0,"outcome":"met",%s}'
