@@ -44,7 +44,8 @@ from fairlap.scenarios.collectives.render.chart import chart_of
 from fairlap.speed_tests.fresh_processes import FreshProcesses
 from fairlap.store.errors import store_error
 from fairlap.sweep.summary import incomplete
-from message_case import CASES, Made, case, noticed, raised, turned
+from message_case import CASES as CASES
+from message_case import Made, case, noticed, raised, turned
 
 
 @case("E_ROTATION")
