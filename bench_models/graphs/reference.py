@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from fairlap.bench_models.graphs.traced_volumes import convolved
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.differentiation import Traced, plain
 from fairlap.models.onnx_import.build import ImportedModel
+from fairlap.models.onnx_import.libraries.base import Windows
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 from fairlap.models.onnx_import.training import in_training
 from fairlap.models.sources.onnx_graphs.imported_reference import of_file
@@ -67,19 +68,11 @@ class TracedLibrary(NumPyLibrary):
             return getattr(value, kind)(axis=axes, keepdims=keepdims)
         return super().reduce(kind, value, axes, keepdims)
 
-    def convolve(
-        self,
-        image: Any,
-        kernel: Any,
-        bias: Any,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        group: int,
-    ) -> Any:
+    def convolve(self, image: Any, kernel: Any, bias: Any, windows: Windows) -> Any:
+        strides, pads, dilations, group = windows
         if len(strides) < _VOLUME or group > 1:
-            return super().convolve(image, kernel, bias, strides, pads, dilations, group)
-        result = super().convolve(plain(image), plain(kernel), None, strides, pads, dilations, group)
+            return super().convolve(image, kernel, bias, windows)
+        result = super().convolve(plain(image), plain(kernel), None, windows)
         traced = convolved(result, image, kernel, strides, list(pads), dilations)
         return traced if bias is None else traced + self.per_channel(bias, len(strides))
 

@@ -82,9 +82,9 @@ def compare_over(
     :func:`fairlap.scenarios.callables.axes.over_axes.compare_over`.
     """
     from fairlap.cli.options.output_options import writable
-    from fairlap.render.axes.document import document_of
     from fairlap.render.encoders import SUFFIXES, write_document
     from fairlap.scenarios.callables.axes.over_axes import compare_over as compare_callables
+    from fairlap.scenarios.callables.render.axes_document import document_of
 
     files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
     result = compare_callables(callables, inputs=inputs, axes=axes, **options)

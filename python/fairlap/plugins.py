@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +26,12 @@ def class_at(place: str, base: type[_Class], what: str) -> type[_Class]:
     if not (isinstance(found, type) and issubclass(found, base)):
         raise InvalidRequest(f"{place} is not a {base.__name__}")
     return found
+
+
+@cache
+def object_at(place: str, base: type[_Class], what: str) -> _Class:
+    """Make the one object of that class, which has no state."""
+    return class_at(place, base, what)()
 
 
 def places_in_packages(group: str) -> dict[str, str]:

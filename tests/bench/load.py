@@ -27,7 +27,7 @@ from fairlap.engine.load import (
     NativeService,
     Worker,
     constant_arrivals_ns,
-    poisson_arrivals_ns,
+    random_arrivals_ns,
     run_load,
 )
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def lateness(seconds: float, repeats: int) -> None:
         for spin_us in _SPINS_US:
             results, before_s = [], time.process_time()
             for repeat in range(repeats):
-                due_ns = poisson_arrivals_ns(RATE_PER_S, seconds / repeats, seed=repeat)
+                due_ns = random_arrivals_ns(round(RATE_PER_S * seconds / repeats), RATE_PER_S, seed=repeat)
                 items = np.zeros(due_ns.size, np.uint32)
                 results.append(run_load(due_ns, items, serving, spin_ns=spin_us * _US))
             late = np.concatenate([result.lateness_ns for result in results])

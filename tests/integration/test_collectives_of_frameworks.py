@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.collectives import MEMORY, CollectivesPlan, run_collectives
 from fairlap.request.fields.scale import COLLECTIVES
 from fairlap.request.names import Contestants
-from fairlap.results.collectives import result_of
+from fairlap.scenarios.collectives.race.collectives_run import MEMORY, CollectivesPlan, run_collectives
+from fairlap.scenarios.collectives.results.collectives_result import result_of
 from fairlap.scenarios.ranks.ranks_messages import RankLimits
 from machine_marks import needs_proc
 

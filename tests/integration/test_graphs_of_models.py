@@ -6,6 +6,7 @@ That is in Keras, in transformers, or written by hand in PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -273,19 +274,21 @@ def test_steps_of_t5_through_the_cache_of_transformers_are_those_of_the_referenc
     np.testing.assert_allclose(np.stack(found, 1), logits, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("model", "network"), [("conformer:small", "Conformer"), ("unet3d:base", "Unet3d")])
+@pytest.mark.parametrize(
+    ("model", "network"),
+    [("conformer:small", "networks_by_hand:Conformer"), ("unet3d:base", "image_networks_by_hand:Unet3d")],
+)
 def test_a_network_has_as_many_parameters_as_its_modules(model: str, network: str) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
-    import networks_by_hand
 
     work = workload_of(model, batch=1)
-    assert getattr(networks_by_hand, network)(work.weights).parameters() == work.spec.parameters
+    assert resolve_name(network)(work.weights).parameters() == work.spec.parameters
 
 
 def test_boxes_of_ssdlite_are_those_that_pytorch_code_makes_of_its_predictions() -> None:
     torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     from fairlap.bench_models.ssdlite.stages import decoded
-    from networks_by_hand import corners_of_ssd
+    from image_networks_by_hand import corners_of_ssd
 
     predictions = np.random.default_rng(0).normal(0, 2, (1, 3234, 95)).astype(np.float32)
     found, theirs = decoded({"predictions": predictions}), torch.tensor(predictions[0])
@@ -334,20 +337,19 @@ COUNTED = (
 @pytest.mark.parametrize(
     ("model", "network"),
     [
-        ("conformer:tiny", "Conformer"),
-        ("ssdlite", "SsdLite"),
-        ("gnn", "Gnn"),
-        ("tcn", "Tcn"),
-        ("lstm_forecaster", "Lstm"),
-        ("clip", "Clip"),
-        ("unet", "Unet"),
-        ("unet3d:tiny", "Unet3d"),
-        ("yolov8:n", "Yolo"),
+        ("conformer:tiny", "networks_by_hand:Conformer"),
+        ("ssdlite", "image_networks_by_hand:SsdLite"),
+        ("gnn", "networks_by_hand:Gnn"),
+        ("tcn", "networks_by_hand:Tcn"),
+        ("lstm_forecaster", "networks_by_hand:Lstm"),
+        ("clip", "networks_by_hand:Clip"),
+        ("unet", "image_networks_by_hand:Unet"),
+        ("unet3d:tiny", "image_networks_by_hand:Unet3d"),
+        ("yolov8:n", "image_networks_by_hand:Yolo"),
     ],
 )
 def test_networks_are_those_that_plain_pytorch_makes(model: str, network: str) -> None:
     torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
-    import networks_by_hand
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -356,7 +358,7 @@ def test_networks_are_those_that_plain_pytorch_makes(model: str, network: str) -
         torch.tensor(array).double() if array.dtype.kind == "f" else torch.tensor(array)
         for array in work.inputs.values()
     ]
-    called = getattr(networks_by_hand, network)(work.weights)
+    called = resolve_name(network)(work.weights)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # attention is counted by products
         found = called(*given).detach().numpy()
     if model in COUNTED:
@@ -367,7 +369,7 @@ def test_networks_are_those_that_plain_pytorch_makes(model: str, network: str) -
 
 def test_ddim_is_its_paper_s_loop_around_the_network_of_unet() -> None:
     torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
-    from networks_by_hand import Unet, denoised
+    from image_networks_by_hand import Unet, denoised
 
     work = workload_of("ddim", batch=1)
     betas = np.linspace(0.00085**0.5, 0.012**0.5, 1000) ** 2  # those of Stable Diffusion

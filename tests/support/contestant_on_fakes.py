@@ -10,6 +10,7 @@ import device_framework
 import msgspec
 import numpy as np
 from cuda_on_fakes import Machine
+from fairlap.scenarios.calls import latency
 from fairlap.scenarios.calls.latency_messages import Measure, Measured
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Answer
@@ -40,7 +41,7 @@ class OneContestant:
 
     def measure(self, **more: object) -> Measured:
         request = Measure(samples=20, warmup=2, calls_per_sample=1, **more)  # type: ignore[arg-type]
-        self.measured, raw = self.service.measure(request)
+        self.measured, raw = latency.serve(self.service.held, request)
         self.samples = {
             quantity.name: np.frombuffer(values, "<f8")
             for quantity, values in zip(self.measured.quantities, raw, strict=True)

@@ -24,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from fairlap.engine.load import NativeService, poisson_arrivals_ns, run_load
+from fairlap.engine.load import NativeService, run_load
 from numpy.typing import NDArray
 from scipy import stats  # type: ignore[import-untyped,unused-ignore]
 
@@ -39,6 +39,14 @@ _LEFT_OUT = 0.2  # of each replica
 _MS = 1e6
 
 Latencies = NDArray[np.float64]
+
+
+def _poisson_arrivals_ns(gap_ns: float, end_ns: float, seed: int) -> NDArray[np.float64]:
+    """When requests are due: their number is random too, as theory has it, where fairlap's loads have a fixed one."""
+    random, expected = np.random.default_rng([seed, 0]), end_ns / gap_ns
+    due_ns = np.cumsum(random.exponential(gap_ns, int(expected + 6 * expected**0.5) + 20))
+    assert due_ns[-1] >= end_ns
+    return due_ns[due_ns < end_ns]
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class Figure:
 
 
 def replica(kind: Kind, load: float, seconds: float, seed: int) -> Replica:
-    due_ns = poisson_arrivals_ns(load / SERVICE_NS * 1e9, seconds, seed)
+    due_ns = _poisson_arrivals_ns(SERVICE_NS / load, seconds * 1e9, seed)
     server = NativeService(SERVICE_NS, kind, "sleeping", seed)
     result = run_load(due_ns, np.zeros(due_ns.size, np.uint32), [server], give_up_ns=seconds * 1e9)
     drawn_ns, taken_ns = server.length_ns(due_ns.size), result.completed_ns - result.started_ns

@@ -19,7 +19,9 @@ def text_of(found: Bisection) -> str:
     if found.step is not None:
         before = "the version before" if found.package else "its parent"
         where = before if found.commit is not None else f"the {_noun(found)} before them"
-        parts.append(f"  {_ratio(found.step)} times as much as {where}, in {_blocks(found.step)}")
+        parts.append(
+            f"  {_ratio(found.step)} times as much as {where}, in {quantity_text.count(found.step.blocks, 'block')}"
+        )
     if found.ends is not None and found.step is not None:
         parts.append(f"  both ends: {_ratio(found.ends)}; probability {quantity_text.probability(found.probability)}")
     if found.another_step is not None:
@@ -70,7 +72,3 @@ def _cells(tried: TriedCommit) -> tuple[str, ...]:
 
 def _ratio(ratio: Ratio) -> str:
     return quantity_text.ratio_interval(ratio.value, ratio.low, ratio.high)
-
-
-def _blocks(ratio: Ratio) -> str:
-    return quantity_text.count(ratio.blocks, "block")

@@ -30,10 +30,10 @@ from fairlap.race.planning.plan import Plan
 from fairlap.render.across.document import RunsAcross
 from fairlap.render.trends.document import HistoryDocument
 from fairlap.results.choice.choice import Choice
-from fairlap.results.collectives import CollectivesResult
 from fairlap.scenarios.callables.axes.axes_document import AxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
 from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
+from fairlap.scenarios.collectives.results.collectives_result import CollectivesResult
 from fairlap.scenarios.mistakes.results.mistakes_result import MistakesResult
 from fairlap.stability.table import StabilityTable
 from fairlap.store.runs.run_file import RunDocument

@@ -25,11 +25,6 @@ class Job:
     epochs: int | None = None  # None: endless
     numbered: bool = False
 
-    @property
-    def batches_in_epoch(self) -> int:
-        """Incomplete batches are left out, since a model takes one size."""
-        return self.samples // self.batch
-
 
 class Pipeline(ABC):
     """Batches one after the other. One is held at a time."""

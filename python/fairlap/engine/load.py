@@ -26,19 +26,6 @@ MOST_IN_BATCH = 2**20
 _NO_NUMBERS = np.empty(0, np.uint32)
 
 
-def poisson_arrivals_ns(rate_per_s: float, seconds: float, seed: int) -> NDArray[np.float64]:
-    """When requests of a Poisson process are due: from 0, ascending. The same seed draws the same arrivals."""
-    rate, end_ns = _rate_and_end(rate_per_s, seconds)
-    random = _generator(seed, "arrivals")
-    gap_ns = 1e9 / rate
-    expected = end_ns / gap_ns
-    due_ns = np.cumsum(random.exponential(gap_ns, int(expected + 5 * math.sqrt(expected)) + 10))
-    while due_ns[-1] < end_ns:
-        more = due_ns[-1] + np.cumsum(random.exponential(gap_ns, 1 + len(due_ns) // 10))
-        due_ns = np.concatenate([due_ns, more])
-    return due_ns[due_ns < end_ns]
-
-
 def random_arrivals_ns(requests: int, rate_per_s: float, seed: int) -> NDArray[np.float64]:
     """Draw when so many requests of a Poisson process are due, at exactly this rate.
 
@@ -58,16 +45,12 @@ def _generator(seed: int, stream: Literal["arrivals", "services"]) -> np.random.
 
 def constant_arrivals_ns(rate_per_s: float, seconds: float) -> NDArray[np.float64]:
     """When requests at equal distances are due: from 0, ascending."""
-    rate, end_ns = _rate_and_end(rate_per_s, seconds)
-    due_ns = np.arange(math.ceil(end_ns * rate / 1e9), dtype=np.float64) * (1e9 / rate)
-    return due_ns[due_ns < end_ns]
-
-
-def _rate_and_end(rate_per_s: float, seconds: float) -> tuple[float, float]:
     rate, length_s = positive_number("rate_per_s", rate_per_s), positive_number("seconds", seconds)
     if rate * length_s > MOST_REQUESTS:
         raise InvalidRequest(f"a load has at most {MOST_REQUESTS:,} requests, not {rate * length_s:,.0f}")
-    return rate, length_s * 1e9
+    end_ns = length_s * 1e9
+    due_ns = np.arange(math.ceil(end_ns * rate / 1e9), dtype=np.float64) * (1e9 / rate)
+    return due_ns[due_ns < end_ns]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from fairlap.machine.programs.processes import end_descriptor
-from fairlap.worker.protocol import Reply
+from fairlap.scenarios.asking import Reply
 from fairlap.worker.received import Received
 
 KEPT_OF_PRINTS_BYTES = 64 * 2**10

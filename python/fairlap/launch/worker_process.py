@@ -37,12 +37,12 @@ from fairlap.machine.programs.process_tree import ProcessTree
 from fairlap.machine.programs.processes import process_name
 from fairlap.meters.memory import largest_ended_child_bytes, memory_of
 from fairlap.request.fields.device_conditions import DeviceConditions
-from fairlap.scenarios.asking import Ask, Prepared
+from fairlap.scenarios.asking import Ask, Prepared, Reply
 from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure, Measured
 from fairlap.secrets import without_secrets
 from fairlap.worker import protocol
 from fairlap.worker.guardian import kill_session
-from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Which, raw_bytes_after
+from fairlap.worker.protocol import Begin, Failed, Phase, Which
 from fairlap.worker.received import NotAMessage
 
 _STOPPED_WITHIN_S = 5.0  # on a busy machine too
@@ -59,7 +59,7 @@ _CONTAINER_ENDED_WITHIN_S = 10.0
 
 E_BUDGET = "E_BUDGET"
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound=Reply)
 Samples = dict[str, npt.NDArray[np.float64]]
 """By quantity, in nanoseconds, the headline first."""
 
@@ -311,7 +311,7 @@ class WorkerProcess:
         def require(reply: Reply) -> None:
             if not isinstance(reply, (kind, Begin, Phase, Failed)):
                 raise NotAMessage(f"{type(reply).__name__.lower()}, which was not requested")
-            if (announced := raw_bytes_after(reply)) > (most := most_raw()):
+            if (announced := reply.raw_bytes) > (most := most_raw()):
                 raise NotAMessage(f"{announced:,} raw bytes where no more than {most:,} were asked for")
 
         try:

@@ -6,13 +6,12 @@ A scenario names its own in ``Scenario.race_side``. One without is asked for not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from fairlap.models.registry import Model
 from fairlap.models.spec import Spec
-from fairlap.plugins import class_at
+from fairlap.plugins import object_at
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import DATA_SEEDS, Plan
 from fairlap.request.fields.source import Source
@@ -78,12 +77,8 @@ class RaceSide:
 
 
 def race_side_of(scenario: Scenario) -> RaceSide:
-    return _side(scenario.race_side) if scenario.race_side else RaceSide()
-
-
-@cache
-def _side(place: str) -> RaceSide:
-    return class_at(place, RaceSide, "the race side of a scenario")()
+    place = scenario.race_side
+    return object_at(place, RaceSide, "the race side of a scenario") if place else RaceSide()
 
 
 def race_sides() -> tuple[RaceSide, ...]:

@@ -72,7 +72,7 @@ def least_time_lines(rows: Sequence[Row], shown: Callable[[str], str] = str) -> 
 
 def _all_but_batch(row: Row) -> tuple[object, ...]:
     work = (row.run, row.workload, row.mode, *row.ranked_precisions)
-    return (*work, row.threads, row.device, row.data, row.train_on, row.scale, row.load)
+    return (*work, row.threads, row.device, row.data, row.train_on, row.scale)
 
 
 def _least(by_batch: dict[int, Estimate | None]) -> str:

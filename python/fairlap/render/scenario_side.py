@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairlap.plugins import class_at
+from fairlap.plugins import object_at
 from fairlap.race.planning.plan import Plan
 from fairlap.results.results import Results
 from fairlap.results.row import Row
@@ -65,12 +64,8 @@ class RenderSide:
 
 
 def render_side_of(scenario: Scenario) -> RenderSide:
-    return _side(scenario.render_side) if scenario.render_side else RenderSide()
-
-
-@cache
-def _side(place: str) -> RenderSide:
-    return class_at(place, RenderSide, "the render side of a scenario")()
+    place = scenario.render_side
+    return object_at(place, RenderSide, "the render side of a scenario") if place else RenderSide()
 
 
 def render_sides() -> tuple[RenderSide, ...]:

@@ -59,3 +59,11 @@ def inverse(found: Estimate, numerator: float = 1.0) -> Estimate | None:
 def absence_reason(result: ContestantResult) -> str:
     """Why there is no estimate; empty when there is one."""
     return "" if result.finished else result.trouble or "no process finished"
+
+
+def over_processes(values: Sequence[float]) -> Estimate:
+    """Their middle, with the interval that takes six."""
+    figure = verdict.contestant_figure(np.log(values))
+    if figure.value is None or figure.low is None or figure.high is None:
+        return Estimate(float(np.median(values)))
+    return Estimate.bounded(figure.value, figure.low, figure.high)

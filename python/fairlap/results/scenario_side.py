@@ -6,11 +6,10 @@ give the reason where theirs are absent.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from fairlap.engine.measurement import Notice
-from fairlap.plugins import class_at
+from fairlap.plugins import object_at
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell
 from fairlap.results.prices import Price
@@ -38,12 +37,8 @@ class ResultsSide:
 
 
 def results_side_of(scenario: Scenario) -> ResultsSide:
-    return _side(scenario.results_side) if scenario.results_side else ResultsSide()
-
-
-@cache
-def _side(place: str) -> ResultsSide:
-    return class_at(place, ResultsSide, "the results side of a scenario")()
+    place = scenario.results_side
+    return object_at(place, ResultsSide, "the results side of a scenario") if place else ResultsSide()
 
 
 def results_sides() -> tuple[ResultsSide, ...]:

@@ -7,7 +7,8 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, TypeVar, cast, get_args
+from importlib import import_module
+from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
 
 import msgspec
 
@@ -15,7 +16,25 @@ from fairlap.frameworks.contract_parts.work_place import WorkIn
 
 MOST_RAW_BYTES = 8 * 10**9
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound="Reply")
+
+
+class Reply(msgspec.Struct, frozen=True, tag_field="type"):
+    """What a worker sends."""
+
+    @property
+    def raw_bytes(self) -> int:
+        """How many follow it, by its field ``bytes`` where it has one."""
+        return int(getattr(self, "bytes", 0))
+
+    def require_consistent(self) -> None:
+        """Raise msgspec.ValidationError for numbers that contradict each other."""
+
+
+def at(place: str) -> Any:
+    """Find what ``module:name`` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
@@ -31,6 +50,11 @@ class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
         return cast("type[Answer]", get_args(base)[0])
 
     @property
+    def service(self) -> str:
+        """Name the class that serves a worker whose first request this is; empty for that of one contestant."""
+        return ""
+
+    @property
     def text(self) -> str:
         """The phase that a lost worker was in."""
         return str(type(self).__struct_config__.tag)
@@ -40,7 +64,7 @@ class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
         return 0
 
 
-class Prepared(msgspec.Struct, frozen=True, tag_field="type", tag="prepared"):
+class Prepared(Reply, frozen=True, tag="prepared"):
     version: str
     in_force: dict[str, str]  # settings read back from the framework, not copied from the request
     weights_hash: str  # of the loaded weights, see docs/reference/worker-protocol.md

@@ -48,7 +48,6 @@ from fairlap.verdict.figures.rounds import block_figures as block_figures
 from fairlap.verdict.figures.rounds import halves_of_rounds as halves_of_rounds
 from fairlap.verdict.figures.steady_state import Course as Course
 from fairlap.verdict.figures.steady_state import SteadyState as SteadyState
-from fairlap.verdict.figures.steady_state import course_of_all as course_of_all
 from fairlap.verdict.figures.steady_state import steady_state as steady_state
 from fairlap.verdict.gates.candidate import ONE_SIDE as ONE_SIDE
 from fairlap.verdict.gates.candidate import Candidate as Candidate

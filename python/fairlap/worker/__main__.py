@@ -16,21 +16,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
+from typing import BinaryIO, NamedTuple, Protocol
 
 from fairlap.machine.programs.guardian import CLIENT, TOKEN, guarded
-from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
+from fairlap.scenarios.asking import Reply, at
 from fairlap.worker.guardian import die_with_connection
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Ended, Hello, Prepare, Quit, Reply, Request, line_of, request_in
+from fairlap.worker.protocol import VERSION, Ended, Hello, Prepare, Quit, Request, line_of, request_in
 
-if TYPE_CHECKING:
-    from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks
-    from fairlap.worker.ranks.conductor import Conductor
-    from fairlap.worker.service import Service
 
-    AnyService: TypeAlias = "Service | Conductor | CollectivesOfRank | CollectivesOfRanks | ServiceAlone"
+class Server(Protocol):
+    def reply(self, request: Request) -> tuple[Reply, Sequence[memoryview]]: ...
 
 
 def main() -> None:
@@ -103,7 +99,7 @@ def _rank_streams(address: str) -> Iterator[tuple[BinaryIO, BinaryIO, bool]]:
 
 
 def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> None:
-    service: AnyService | None = None
+    service: Server | None = None
     for line in requests:
         request = request_in(line)
         service = service or _service(phases, request)
@@ -122,24 +118,18 @@ class ServiceAlone:
         if isinstance(request, Quit):
             return Ended(), ()
         self._phases.now = request.text
-        module, _, name = request.served_alone_by.partition(":")
-        reply: Reply = getattr(import_module(module), name)(request)
+        reply: Reply = at(request.served_alone_by)(request)
         return reply, ()
 
 
-def _service(phases: Phases, first: Request) -> AnyService:
+def _service(phases: Phases, first: Request) -> Server:
     confinement = _confinement(phases, first)
     with phases(NUMPY):
         import numpy as np  # noqa: F401  (needed by fairlap and by every framework)
     with phases(OURS):
-        if isinstance(first, Prepare) and first.conducts:
-            from fairlap.worker.ranks.conductor import Conductor
-
-            return Conductor(phases)
-        if isinstance(first, PrepareCollectives):
-            from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks
-
-            return CollectivesOfRanks(phases) if first.conducts else CollectivesOfRank(phases)
+        if first.service:
+            service: Server = at(first.service)(phases)
+            return service
         if first.served_alone_by:
             return ServiceAlone(phases)
         from fairlap.worker.service import Service

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fairlap.worker.protocol import Begin, Phase, Reply
+from fairlap.scenarios.asking import Reply
+from fairlap.worker.protocol import Begin, Phase
 
 OURS = "fairlap"
 """The phase in which fairlap loads its own modules and files."""

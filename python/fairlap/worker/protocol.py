@@ -7,6 +7,8 @@ a scenario are defined with the scenario.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any, Literal
 
 import msgspec
@@ -17,26 +19,10 @@ from fairlap.request.fields.scale import Rank, Scale
 from fairlap.request.fields.sizes.padding import PaddedSize
 from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode, Precision
-from fairlap.scenarios.agents.agent_messages import AgentTrained, TrainAgent
-from fairlap.scenarios.asking import Ask, Prepared
-from fairlap.scenarios.calls.latency_messages import Fed, Feed, Measure, Measured, Reading
-from fairlap.scenarios.file_to_answer.stage_messages import ItemSeen, ItemsMeasured, MeasureItems, SeeItem
-from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
-from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
-from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.mistakes.mistakes_messages import MistakeSeen, PlantMistake
-from fairlap.scenarios.ranks.ranks_messages import (
-    CollectiveTimed,
-    PrepareCollectives,
-    RankLimits,
-    StepAlone,
-    SteppedAlone,
-    TimeCollective,
-)
-from fairlap.scenarios.rotated.rotated_messages import MeasureMix, MixMeasured, SeeSize, SizeSeen
-from fairlap.scenarios.untimed.allocations_messages import AllocationsCounted, CountAllocations
-from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
-from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured, ProfileCalls, Profiled
+from fairlap.scenarios.asking import Ask, Prepared, Reply
+from fairlap.scenarios.calls.latency_messages import Reading
+from fairlap.scenarios.messages import ASKS
+from fairlap.scenarios.ranks.ranks_messages import RankLimits
 
 VERSION = 3
 LONGEST_LINE_BYTES = 64 * 2**20
@@ -57,8 +43,8 @@ FailedCode = Literal[
 ]
 
 
-class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
-    """A message that belongs to no scenario."""
+class Message(Reply, frozen=True, tag=str.lower):
+    """One that belongs to no scenario."""
 
 
 class Sandbox(msgspec.Struct, frozen=True):
@@ -127,6 +113,10 @@ class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
         """Whether the worker that gets it starts ranks."""
         return self.rank is None and self.scale is not None and (self.scale.ranks > 1 or bool(self.scale.hosts))
 
+    @property
+    def service(self) -> str:
+        return "fairlap.worker.ranks.conductor:Conductor" if self.conducts else ""
+
 
 class Answer(Ask[Answered], frozen=True, tag="answer"):
     """Run one call on these inputs and write its outputs to a safetensors file.
@@ -146,34 +136,6 @@ class Drop(Ask[Dropped], frozen=True, tag="drop"):
 
 class Quit(Ask[Ended], frozen=True, tag="quit"):
     """Report the memory, then end."""
-
-
-Request = (
-    Prepare
-    | Answer
-    | Feed
-    | Measure
-    | OfferLoad
-    | LoadGenRun
-    | SeeSize
-    | MeasureMix
-    | SeeItem
-    | MeasureItems
-    | Epoch
-    | TrainAgent
-    | Restore
-    | ProfileCalls
-    | Overhead
-    | CountAllocations
-    | Describe
-    | Resize
-    | StepAlone
-    | PrepareCollectives
-    | TimeCollective
-    | PlantMistake
-    | Drop
-    | Quit
-)
 
 
 class Hello(Message, frozen=True):
@@ -216,43 +178,19 @@ class Failed(Message, frozen=True):
     code: FailedCode = ""  # a more specific one than that of the kind
 
 
-Reply = (
-    Join
-    | Hello
-    | Begin
-    | Phase
-    | Prepared
-    | Answered
-    | Fed
-    | Measured
-    | LoadTrial
-    | LoadGenResult
-    | SizeSeen
-    | MixMeasured
-    | ItemSeen
-    | ItemsMeasured
-    | EpochTrained
-    | AgentTrained
-    | Restored
-    | Profiled
-    | OverheadMeasured
-    | AllocationsCounted
-    | Described
-    | Resized
-    | SteppedAlone
-    | CollectiveTimed
-    | MistakeSeen
-    | Dropped
-    | Ended
-    | Failed
+Request = Ask[Any]
+REQUESTS: tuple[type[Request], ...] = (Prepare, Answer, Drop, Quit, *ASKS)
+REPLIES: tuple[type[Reply], ...] = (
+    *(Join, Hello, Begin, Phase, Failed),
+    *dict.fromkeys(each.kind_of_answer() for each in REQUESTS),
 )
 
 _encoder = msgspec.json.Encoder()
-_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
-_replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
+_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, REQUESTS))
+_replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(reduce(or_, REPLIES))
 
 
-def line_of(message: Ask[Any] | Reply) -> bytes:
+def line_of(message: Request | Reply) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 
@@ -263,10 +201,5 @@ def request_in(line: bytes) -> Request:
 def reply_in(line: bytes) -> Reply:
     """Raise msgspec.MsgspecError for anything but a reply, also for numbers that contradict each other."""
     reply = _replies.decode(line)
-    if isinstance(reply, Measured | LoadTrial | MixMeasured | ItemsMeasured):
-        reply.require_consistent()
+    reply.require_consistent()
     return reply
-
-
-def raw_bytes_after(reply: Reply) -> int:
-    return reply.bytes if isinstance(reply, Measured | LoadTrial | MixMeasured | ItemsMeasured) else 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.scenarios.asking import Reply
 from fairlap.secrets import json_without_secrets, without_secrets
-from fairlap.worker.protocol import LONGEST_LINE_BYTES, Reply, raw_bytes_after, reply_in
+from fairlap.worker.protocol import LONGEST_LINE_BYTES, reply_in
 
 _QUOTED = 80
 _LOOKED_AT = 4096
@@ -51,7 +52,7 @@ class Received:
                 return None
             reply = _parsed(line)
             require(reply)
-            self._expected = reply, raw_bytes_after(reply)
+            self._expected = reply, reply.raw_bytes
         reply, raw = self._expected
         if len(self._bytes) < raw:
             return None

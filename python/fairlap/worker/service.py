@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,20 +18,17 @@ from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsuppo
 from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS
 from fairlap.meters.memory import MemoryMeter
 from fairlap.request.fields.training import STEPS_OF_AN_ANSWER
-from fairlap.scenarios.asking import Prepared
-from fairlap.scenarios.calls import latency
-from fairlap.scenarios.calls.latency_messages import Drawn, Measure, Measured
+from fairlap.scenarios.asking import Prepared, Reply, at
 from fairlap.scenarios.held import Held, write_arrays
 from fairlap.worker.padded_calls import padded, require_sizes
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
-from fairlap.worker.protocol import Answer, Answered, Drop, Dropped, Ended, Prepare, Quit, Reply, Request
+from fairlap.worker.protocol import Answer, Answered, Drop, Dropped, Ended, Prepare, Quit, Request
 from fairlap.worker.ranks.placement import cores_of
 from fairlap.worker.serving import over_http
 from fairlap.worker.slowdown import slowed
 
 if TYPE_CHECKING:
-    from fairlap.engine import Measurement
     from fairlap.models.arrays import Arrays
     from fairlap.models.sources.contract import Route
     from fairlap.models.workload import Workload
@@ -58,8 +54,6 @@ class Service:
                 return self.prepare(request), ()
             case Answer():
                 return self.answer(request), ()
-            case Measure():
-                return self.measure(request)
             case Drop():
                 return self.drop(), ()
             case Quit():
@@ -195,45 +189,6 @@ class Service:
         write_arrays(request.path, contestant.outputs(result))
         return Answered(seconds, cpu_s=cpu_s)
 
-    def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
-        held = self.held
-        held.require_unprofiled()
-        contestant, timed, fed = held.contestant, held.timed, held.fed
-        drawn: Drawn = Drawn()
-        dealt = request.deal is not None and fed is None and self._deal(request.deal)
-        conditions = None if request.on_device is None else timed.conditions(request.on_device)
-        if conditions is not None:
-            request = timed.settle(request, conditions)
-
-        def take() -> Measurement:
-            nonlocal drawn
-            if fed is not None:
-                return fed.measure(request)
-            measurement, drawn = timed.measure(request, conditions)
-            return measurement
-
-        held.memory.before_running(contestant)
-        measurement, energy = latency.with_energy(take, held.settings.device) if request.energy else (take(), None)
-        held.memory.ran(contestant)
-        if measurement.interrupted:
-            raise KeyboardInterrupt
-        on_device = None
-        if contestant.device is not None and fed is None:
-            on_device = timed.measure_device(request, measurement.calls_per_sample, conditions)
-        feeding = None if fed is None else fed.feeding
-        in_force: Mapping[str, str] = {}
-        if conditions is not None:
-            in_force = conditions.in_force
-            measurement = replace(measurement, warnings=(*measurement.warnings, *conditions.notices))
-        return latency.measured_message(
-            measurement, drawn, energy, feeding, on_device, dealt=dealt, device_conditions=in_force
-        )
-
-    def _deal(self, seed: int) -> bool:
-        """Move it to other places; what it holds is held twice meanwhile, so the memory is read before."""
-        self.held.before_second()
-        return self.held.timed.deal(seed)
-
     def _further_steps(self, changed: bool, contestant: Contestant) -> Any:
         """After the first step of an answer; the result of the last one."""
         result = None
@@ -311,8 +266,7 @@ def served(held: Held, request: Request) -> tuple[Reply, Sequence[memoryview]]:
     """By the function that the request names, which belongs to its scenario."""
     if not request.served_by:
         raise Unsupported(f"{request.text} is for ranks; this contestant is one process")
-    module, _, name = request.served_by.partition(":")
-    reply: tuple[Reply, Sequence[memoryview]] = getattr(import_module(module), name)(held, request)
+    reply: tuple[Reply, Sequence[memoryview]] = at(request.served_by)(held, request)
     return reply
 
 

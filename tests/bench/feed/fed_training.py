@@ -51,7 +51,7 @@ Step = Callable[[], tuple[int, int]]  # its time, and the part of it that went i
 def in_memory(contestant: Contestant, job: Job) -> Step:
     batches = [
         {name: NpyRows(file).span(number * job.batch, job.batch) for name, file in job.files.items()}
-        for number in range(job.batches_in_epoch)
+        for number in range(job.samples // job.batch)
     ]
     steps = [contestant.bind(each) for each in batches]
     done, numbers = contestant.done, iter(range(10**9))

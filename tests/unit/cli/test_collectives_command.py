@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from command_line import invoke, refusal
-from fairlap.race import collectives
-from fairlap.race.collectives import CollectivesPlan, CollectivesRun, Trial
+from fairlap.scenarios.collectives.race import collectives_run as collectives
+from fairlap.scenarios.collectives.race.collectives_run import CollectivesPlan, CollectivesRun, Trial
 
 
 def plan_and_run(monkeypatch: pytest.MonkeyPatch, failures: dict[str, str]) -> list[CollectivesPlan]:

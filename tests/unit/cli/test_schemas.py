@@ -19,12 +19,12 @@ from fairlap.explanations import explanations, next_step
 from fairlap.machine.hardware import roofs
 from fairlap.machine.hardware.roofs import Roof, Roofs
 from fairlap.printed_document import PrintedDocument, error_document
-from fairlap.race import collectives
-from fairlap.race.collectives import CollectivesPlan, CollectivesRun, Trial
 from fairlap.race.self_test import Trial as SelfTest
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.collectives.race import collectives_run as collectives
+from fairlap.scenarios.collectives.race.collectives_run import CollectivesPlan, CollectivesRun, Trial
 from fairlap.stability import trials
 from fairlap.stability.repeated import Repeated
 from fairlap.stability.table import StabilityRow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from fairlap.models.checks.float32_products import lost_in_product
 from fairlap.models.checks.float32_sums import ROUNDOFF, lost_in_sum, moved
+from fairlap.models.onnx_import.libraries.base import Windows
 from fairlap.models.onnx_import.libraries.lossy_sums import LossySums
 from orders_of_summation import LENGTHS, NUMBERS, ORDERS
 
@@ -76,7 +77,7 @@ def _summed(kind: str, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind == "einsum":
         return exact, np.asarray(library.einsum("bchw,hw->bc", image, ones))
     kernel = np.repeat(ones[None, None], image.shape[1], axis=0)
-    moved_by = library.convolve(image, kernel, None, (1, 1), [(0, 0), (0, 0)], (1, 1), image.shape[1])
+    moved_by = library.convolve(image, kernel, None, Windows((1, 1), [(0, 0), (0, 0)], (1, 1), image.shape[1]))
     return exact, np.asarray(moved_by)[..., 0, 0]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from fairlap.frameworks.contract import Collectives, Unsupported
 from fairlap.request.fields.scale import COLLECTIVES, Collective, Rank
-from fairlap.scenarios.ranks.collectives import given, right, timed
-from fairlap.scenarios.ranks.ranks_messages import TimeCollective, TimedOperation
+from fairlap.scenarios.collectives.collective_messages import TimeCollective, TimedOperation
+from fairlap.scenarios.collectives.timed_operations import given, right, timed
 
 
 def collectives(bind: Callable[[Collective, Any, int], Callable[[], Any]]) -> Collectives:

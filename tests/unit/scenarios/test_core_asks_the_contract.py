@@ -22,19 +22,35 @@ from fairlap.scenarios.contract import Asked, scenarios
 from small_races import small_plan
 
 _ROOT = Path(fairlap.__file__).parent
-_ASKS = re.compile(r"work\.load\b|plan\.load\b|\.to_score\b|\bto_score is|\.mode ==")
+_ASKS = re.compile(r"(work|plan)\.load\b|\.to_score\b|\bto_score is|\.mode ==")
 _MAY_ASK = {
     "race/self_test.py",  # passes the field on
 }
+_IN_A_FOLDER = re.compile(r"fairlap\.scenarios\.(\w+)\.\w")
+_OF_ALL = {"calls", "ranks", "untimed"}  # every contestant makes calls, may be raced at a scale, and may be profiled
+_MAY_NAME_ONE = {
+    "__init__.py",  # the names of the Python interface
+    "comparing.py",  # Python's own way to compare callables
+    "magics.py",  # the same in a notebook
+    "render/files/mllog_file.py",  # one format, one file; its lines hold the name of this file
+    "stability/trials.py",  # a whole program around races of digits
+}
+
+
+def _files_outside(*rooms: str) -> dict[str, str]:
+    names = {file: file.relative_to(_ROOT) for file in _ROOT.rglob("*.py")}
+    return {str(name): file.read_text() for file, name in names.items() if name.parts[0] not in rooms}
 
 
 def test_no_core_room_asks_which_scenario_or_mode_a_work_is() -> None:
-    asking = {
-        str(file.relative_to(_ROOT))
-        for file in _ROOT.rglob("*.py")
-        if file.relative_to(_ROOT).parts[0] not in ("scenarios", "bench_models") and _ASKS.search(file.read_text())
-    }
+    asking = {name for name, text in _files_outside("scenarios", "bench_models").items() if _ASKS.search(text)}
     assert asking <= _MAY_ASK
+
+
+def test_no_core_room_imports_from_the_folder_of_a_scenario() -> None:
+    outside = _files_outside("scenarios", "bench_models", "cli")  # a command may be that of a scenario
+    naming = {name for name, text in outside.items() if {*_IN_A_FOLDER.findall(text)} - _OF_ALL}
+    assert naming == _MAY_NAME_ONE
 
 
 class _Tides(Calls):

@@ -20,6 +20,7 @@ from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters import sample_clocks
 from fairlap.request.fields.device_conditions import DeviceConditions
 from fairlap.scenarios import regime
+from fairlap.scenarios.calls import latency
 from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure
 from fairlap.scenarios.regime import Regime
 from watched_machine import fake_nvml_path, fresh_fake_nvml
@@ -144,7 +145,7 @@ def test_a_burst_rests_before_each_quantity_and_is_short(monkeypatch: pytest.Mon
     contestant.answer()
     request = Measure(seconds=5.0, on_device=DeviceConditions(regime="burst"))
     began_s = time.perf_counter()
-    measured, _ = contestant.service.measure(request)
+    measured, _ = latency.serve(contestant.service.held, request)
     assert rests == ["burst"] * 4
     assert measured.elapsed_s < 1.0
     assert time.perf_counter() - began_s < 15.0

@@ -19,6 +19,7 @@ from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
+from fairlap.scenarios.calls import latency
 from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 from fairlap.scenarios.untimed.profile import _FEWEST_CALLS, serve
@@ -99,7 +100,7 @@ def test_nothing_is_timed_in_a_process_that_was_profiled_and_cupti_is_free_again
     profiled(contestant)
     assert contestant.machine.cupti.fake_cupti_outstanding(b"subscribers") == 0
     with pytest.raises(InvalidRequest):
-        contestant.service.measure(Measure(samples=5))
+        latency.serve(contestant.service.held, Measure(samples=5))
 
 
 @on_fakes

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 import msgspec
 import pytest
+from fairlap.request.fields.scale import Rank, Scale
+from fairlap.scenarios.asking import Ask, Reply, at
 from fairlap.scenarios.calls.latency_messages import Measured
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
 from fairlap.worker import protocol
 from fairlap.worker.phases import Phases
-from fairlap.worker.protocol import Reply, Request, line_of, reply_in, request_in
+from fairlap.worker.protocol import REPLIES, REQUESTS, line_of, reply_in, request_in
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "worker-protocol.md"
 MEASURED = {
@@ -22,6 +25,9 @@ MEASURED = {
     "elapsed_s": 0.1,
     "bytes": 16,
 }
+
+PREPARE = protocol.Prepare("torch", "fairlap.bench_models.mlp", 4, 1, "weights", "inputs", "changed")
+COLLECTIVES = PrepareCollectives("torch", 1, Scale(1, 2))
 
 
 def documented() -> list[bytes]:
@@ -34,7 +40,7 @@ def tag(kind: type) -> str:
 
 
 def test_every_documented_message_is_understood_and_every_message_is_documented() -> None:
-    requests = {tag(kind) for kind in get_args(Request)}
+    requests = {tag(kind) for kind in REQUESTS}
     seen = set()
     for line in documented():
         kind = msgspec.json.decode(line)["type"]
@@ -43,7 +49,7 @@ def test_every_documented_message_is_understood_and_every_message_is_documented(
         again = request_in(line_of(message)) if kind in requests else reply_in(line_of(message))
         assert message == again
         assert set(msgspec.json.decode(line)) <= {"type", *message.__struct_fields__}
-    assert seen == requests | {tag(kind) for kind in get_args(Reply)}
+    assert seen == requests | {tag(kind) for kind in REPLIES}
 
 
 def test_the_documented_version_is_the_one_in_use() -> None:
@@ -84,6 +90,20 @@ def test_anything_but_a_reply_is_refused(line: bytes) -> None:
         reply_in(line)
 
 
+@pytest.mark.parametrize(
+    ("first", "service"),
+    [
+        (PREPARE, ""),
+        (msgspec.structs.replace(PREPARE, scale=Scale(1, 2)), "Conductor"),
+        (COLLECTIVES, "CollectivesOfRanks"),
+        (msgspec.structs.replace(COLLECTIVES, rank=Rank(0, 2, "host:1", ())), "CollectivesOfRank"),
+    ],
+)
+def test_the_first_request_of_a_worker_names_what_serves_it(first: Ask[Any], service: str) -> None:
+    assert first.service.rpartition(":")[2] == service
+    assert not service or at(first.service).__name__ == service
+
+
 TRIAL = b'{"type":"load_trial","kind":"lone","rate_per_s":1.0,"requests":3,"late":0,"outcome":"met",%s}'
 REST = b'"unanswered":1,"served_per_s":1.0,"elapsed_s":3.0,"bytes":%d'
 
@@ -91,7 +111,7 @@ REST = b'"unanswered":1,"served_per_s":1.0,"elapsed_s":3.0,"bytes":%d'
 @pytest.mark.parametrize("bytes_of_stamps", [0, 4 * 32, 5 * 32])
 def test_a_trial_of_load_has_all_stamps_of_its_requests_or_none(bytes_of_stamps: int) -> None:
     trial = reply_in(TRIAL % (REST % bytes_of_stamps))
-    assert protocol.raw_bytes_after(trial) == bytes_of_stamps
+    assert trial.raw_bytes == bytes_of_stamps
 
 
 @pytest.mark.parametrize("bytes_of_stamps", [-32, 32, 4 * 32 + 8, 10**12])

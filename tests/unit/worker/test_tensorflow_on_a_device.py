@@ -23,6 +23,7 @@ import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.frameworks.contract import Unsupported
 from fairlap.scenarios.asking import Prepared
+from fairlap.scenarios.calls import latency
 from fairlap.scenarios.calls.latency_messages import Measure, Measured
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Answer
@@ -97,7 +98,7 @@ class OnSecondGpu:
         self.prepare()
         self.service.answer(Answer("inputs", str(self.folder / "answer.safetensors")))
         assert self.machine.cuda.fake_cuda_pending_work(0) == 0
-        self.measured, raw = self.service.measure(Measure(samples=20, warmup=2, calls_per_sample=1))
+        self.measured, raw = latency.serve(self.service.held, Measure(samples=20, warmup=2, calls_per_sample=1))
         self.samples = {
             quantity.name: np.frombuffer(values, "<f8")
             for quantity, values in zip(self.measured.quantities, raw, strict=True)

@@ -19,7 +19,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.units import array_sizes_in
 
 if TYPE_CHECKING:
-    from fairlap.results.collectives import CollectivesResult
+    from fairlap.scenarios.collectives.results.collectives_result import CollectivesResult
 
 _FEWEST_RANKS = 2  # one rank exchanges nothing
 _LARGEST_RANKS, _LARGEST_BLOCKS = 1024, 1000
@@ -75,11 +75,11 @@ def command(
     All ranks make the same calls at the same time, natively timed; a sample is that of the slowest rank, and results
     are checked. Frameworks take turns in fresh processes. Exit status 1 when a framework failed or a result was wrong.
     """
-    from fairlap.race.collectives import CollectivesPlan, run_collectives
     from fairlap.race.planning.scales import without_ranks
-    from fairlap.render.collectives.document import document_of
     from fairlap.render.encoders import SUFFIXES
-    from fairlap.results.collectives import result_of
+    from fairlap.scenarios.collectives.race.collectives_run import CollectivesPlan, run_collectives
+    from fairlap.scenarios.collectives.render.document import document_of
+    from fairlap.scenarios.collectives.results.collectives_result import result_of
     from fairlap.scenarios.ranks.ranks_messages import RankLimits
 
     for name, value, least, most in (

@@ -87,7 +87,7 @@ def compared_over_axes(
 
 def print_over_axes(result: ComparisonOverAxes, asked: OverAxes, *, raw: bool, as_json: bool) -> int:
     """Print the result, write the files, and return the exit status."""
-    from fairlap.render.axes.document import document_of
+    from fairlap.scenarios.callables.render.axes_document import document_of
 
     status = print_document(document_of(result, raw=raw), as_json=as_json, files=asked.files)
     if result.interrupted:

@@ -12,7 +12,7 @@ from fairlap.race.run import Run
 from fairlap.render.bundle.contents import SampleSource
 from fairlap.store.runs.run_file import load_run_file, processes_with_samples
 from fairlap.store.runs.run_sources import run_named
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 
 
 def run_with_samples(text: str) -> tuple[Run, str, SampleSource]:
@@ -22,12 +22,8 @@ def run_with_samples(text: str) -> tuple[Run, str, SampleSource]:
         raw = {(each.block, each.contestant): each.samples for each in processes_with_samples(file, path)}
         return file, file.id, partial(_of_file, raw)
     run, run_id = run_named(text)
-    return run, run_id, partial(_of_store, open_store(reading=True), run_id)
+    return run, run_id, partial(open_store(reading=True).samples, run_id)
 
 
 def _of_file(raw: Mapping[tuple[int, str], Mapping[str, bytes]], block: int, contestant: str) -> dict[str, np.ndarray]:
     return {quantity: np.frombuffer(ns, dtype="<f8") for quantity, ns in raw[block, contestant].items()}
-
-
-def _of_store(store: Store, run_id: str, block: int, contestant: str) -> dict[str, np.ndarray]:
-    return store.samples(run_id, block, contestant)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlap.request.work import Conditions, Work
 from fairlap.results.estimates import Cell, cell_or
-from fairlap.results.scales.scaling_series import ScalePoint, ScalingSeries
+from fairlap.results.scales.scaling_series import ScalingSeries
 
 _COMPARED = ("speed_up", "speed_up_verdict", "efficiency", "efficiency_verdict")
 _ONE_SCALE = "the work was raced at one scale"
@@ -48,9 +48,5 @@ def scaling_cells(
         "speed_up": Cell(point.speed_up),
         "speed_up_verdict": cell_or(point.speed_up_verdict or None, _SMALLEST),
         "efficiency": cell_or(point.efficiency, point.no_efficiency),
-        "efficiency_verdict": cell_or(point.efficiency_verdict or None, _why_no_verdict(point)),
+        "efficiency_verdict": cell_or(point.efficiency_verdict or None, point.no_efficiency or _SMALLEST),
     }
-
-
-def _why_no_verdict(point: ScalePoint) -> str:
-    return point.no_efficiency or _SMALLEST

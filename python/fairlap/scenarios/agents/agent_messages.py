@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from fairlap.scenarios.asking import Ask
+from fairlap.scenarios.asking import Ask, Reply
 
 
 class AgentTimes(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class AgentTimes(msgspec.Struct, frozen=True):
         )
 
 
-class AgentTrained(msgspec.Struct, frozen=True, tag_field="type", tag="agent_trained"):
+class AgentTrained(Reply, frozen=True, tag="agent_trained"):
     """Of the iterations alone: drawing numbers and reading weights are not part of the time."""
 
     steps: int  # of all environments

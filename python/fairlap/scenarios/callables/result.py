@@ -109,7 +109,7 @@ class InProcessComparison:
 
     def _repr_html_(self) -> str:
         """Show it in a notebook; the room that draws it is above this one."""
-        drawn: str = resolve_name("fairlap.render.inline.callables:html_of")(self)
+        drawn: str = resolve_name("fairlap.scenarios.callables.render.in_notebook:html_of")(self)
         return drawn
 
     @property

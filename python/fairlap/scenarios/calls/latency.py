@@ -4,14 +4,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairlap.meters.energy import EnergyOfBlock
-from fairlap.scenarios.calls.latency_messages import BYTES_PER_SAMPLE, Drawn, Feeding, Measured, MeasuredQuantity
+from fairlap.scenarios.calls.latency_messages import (
+    BYTES_PER_SAMPLE,
+    Drawn,
+    Feeding,
+    Measure,
+    Measured,
+    MeasuredQuantity,
+)
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
     from fairlap.scenarios.device_quantities import DeviceQuantities
+    from fairlap.scenarios.held import Held
+
+
+def serve(held: Held, request: Measure) -> tuple[Measured, list[memoryview]]:
+    held.require_unprofiled()
+    contestant, timed, fed = held.contestant, held.timed, held.fed
+    drawn: Drawn = Drawn()
+    dealt = request.deal is not None and fed is None and _deal(held, request.deal)
+    conditions = None if request.on_device is None else timed.conditions(request.on_device)
+    if conditions is not None:
+        request = timed.settle(request, conditions)
+
+    def take() -> Measurement:
+        nonlocal drawn
+        if fed is not None:
+            return fed.measure(request)
+        measurement, drawn = timed.measure(request, conditions)
+        return measurement
+
+    held.memory.before_running(contestant)
+    measurement, energy = with_energy(take, held.settings.device) if request.energy else (take(), None)
+    held.memory.ran(contestant)
+    if measurement.interrupted:
+        raise KeyboardInterrupt
+    on_device = None
+    if contestant.device is not None and fed is None:
+        on_device = timed.measure_device(request, measurement.calls_per_sample, conditions)
+    feeding = None if fed is None else fed.feeding
+    in_force: Mapping[str, str] = {}
+    if conditions is not None:
+        in_force = conditions.in_force
+        measurement = replace(measurement, warnings=(*measurement.warnings, *conditions.notices))
+    return measured_message(measurement, drawn, energy, feeding, on_device, dealt=dealt, device_conditions=in_force)
+
+
+def _deal(held: Held, seed: int) -> bool:
+    """Move it to other places; what it holds is held twice meanwhile, so the memory is read before."""
+    held.before_second()
+    return held.timed.deal(seed)
 
 
 def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measurement, EnergyOfBlock | None]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import msgspec
+from msgspec import field
 
 from fairlap.engine.measurement import Notice, WarmUp
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.request.fields.device_conditions import DeviceConditions
-from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
+from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask, Reply
 
 BYTES_PER_SAMPLE = 8
 
@@ -86,7 +87,7 @@ class MeasuredQuantity(msgspec.Struct, frozen=True):
     sm_mhz: float | None = None  # of a GPU: the median of its clock at the samples
 
 
-class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):
+class Measured(Reply, frozen=True, tag="measured"):
     """Raw samples follow: all of the first quantity in order of time, then all of the second, and so on."""
 
     quantities: list[MeasuredQuantity]  # the first one is the headline
@@ -95,14 +96,14 @@ class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):
     elapsed_s: float
     bytes: int
     warm_up: WarmUp | None = None
-    counts: dict[str, int] = {}  # over the whole measurement: faults, switches, migrations, CPU time
-    warnings: list[Notice] = []
-    absent: dict[str, str] = {}  # by quantity, why the device could not be timed by it
+    counts: dict[str, int] = field(default_factory=dict)  # over all of it: faults, switches, migrations, CPU time
+    warnings: list[Notice] = field(default_factory=list)
+    absent: dict[str, str] = field(default_factory=dict)  # by quantity, why the device could not be timed by it
     energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
     feeding: Feeding | None = None  # present when the calls were fed
     drawn: Drawn = Drawn()  # empty when none were asked for
     dealt: bool = False  # model and inputs were moved before, as was asked for
-    device_conditions: dict[str, str] = {}  # in force, by "cache" and "regime", where others than the usual were asked
+    device_conditions: dict[str, str] = field(default_factory=dict)  # in force, by "cache" and "regime", if asked for
 
     def require_consistent(self) -> None:
         """Raise msgspec.ValidationError for numbers that contradict each other."""
@@ -123,6 +124,8 @@ _SAMPLES_ALWAYS_ALLOWED = 2**20
 class Measure(Ask[Measured], frozen=True, tag="measure"):
     """Time calls on the inputs, or on the fed batches. The worker chooses what is null."""
 
+    served_by: ClassVar[str] = "fairlap.scenarios.calls.latency:serve"
+
     seconds: float | None = None
     samples: int | None = None
     warmup: int | None = None
@@ -139,7 +142,7 @@ class Measure(Ask[Measured], frozen=True, tag="measure"):
         return min(MOST_RAW_BYTES, BYTES_PER_SAMPLE * _MOST_QUANTITIES * samples)
 
 
-class Fed(msgspec.Struct, frozen=True, tag_field="type", tag="fed"):
+class Fed(Reply, frozen=True, tag="fed"):
     pipeline: str  # which pipeline feeds, and its settings
 
 

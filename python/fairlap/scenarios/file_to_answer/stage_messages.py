@@ -10,14 +10,14 @@ from typing import ClassVar
 import msgspec
 
 from fairlap.request.fields.data.stages import MODEL, Stages
-from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
+from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask, Reply
 from fairlap.scenarios.calls.latency_messages import BYTES_PER_SAMPLE
 
 INPUTS, OUTPUTS = "inputs/", "outputs/"
 """What precedes the arrays of one answer in a file, besides those of the final answer."""
 
 
-class ItemSeen(msgspec.Struct, frozen=True, tag_field="type", tag="item_seen"):
+class ItemSeen(Reply, frozen=True, tag="item_seen"):
     seconds: float  # from file to answer
     model_s: float
 
@@ -36,7 +36,7 @@ class SeeItem(Ask[ItemSeen], frozen=True, tag="see_item"):
         return f"the answer to {self.stages.names[self.item]}"
 
 
-class ItemsMeasured(msgspec.Struct, frozen=True, tag_field="type", tag="items_measured"):
+class ItemsMeasured(Reply, frozen=True, tag="items_measured"):
     """The times follow, in nanoseconds: all of an answer, then each of its stages; then those of the next answer.
 
     Of overlapped answers there are none but ``between_s``.

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 import msgspec
 
 from fairlap.meters.energy import EnergyOfBlock
-from fairlap.scenarios.asking import Ask
+from fairlap.scenarios.asking import Ask, Reply
 
 
-class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_trained"):
+class EpochTrained(Reply, frozen=True, tag="epoch_trained"):
     """Of the steps alone: binding batches and reading the state are not part of the time."""
 
     steps: int
@@ -44,7 +44,7 @@ class Epoch(Ask[EpochTrained], frozen=True, tag="epoch"):
         return f"epoch {self.number + 1}"
 
 
-class Restored(msgspec.Struct, frozen=True, tag_field="type", tag="restored"):
+class Restored(Reply, frozen=True, tag="restored"):
     """The state was read back."""
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
+from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask, Reply
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 
 TrialKind = Literal["capacity", "lone", "search", "at_largest_rate", "curve", "one_item", "unique_items"]
@@ -43,7 +43,7 @@ class LoadTimes(msgspec.Struct, frozen=True):
     mean_ns: float | None = None
 
 
-class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial"):
+class LoadTrial(Reply, frozen=True, tag="load_trial"):
     """What became of them. Latency counts from when a request was due."""
 
     kind: TrialKind

@@ -8,11 +8,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import ClassVar, Literal
 
-import msgspec
+from msgspec import field
 
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
 from fairlap.request.fields.load import PERCENTILES_OF_MLPERF, Scenario
-from fairlap.scenarios.asking import Ask
+from fairlap.scenarios.asking import Ask, Reply
 
 Unmet = Literal["bound", "first_token", "per_token", "duration", "queries", "early_stopping", "errors", "clock"]
 
@@ -49,7 +49,7 @@ class DroppedRequests(FairlapError, RuntimeError):
     code = "E_DROPPED_REQUESTS"
 
 
-class LoadGenResult(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_result"):
+class LoadGenResult(Reply, frozen=True, tag="loadgen_result"):
     """What LoadGen found, read from its own logs.
 
     Latencies are of samples, in multi-stream of queries, and count from when LoadGen had scheduled them. Of a run for
@@ -74,9 +74,9 @@ class LoadGenResult(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_
     min_s: float | None = None
     mean_s: float | None = None
     max_s: float | None = None
-    latencies_s: dict[str, float] = {}  # by percentile: "50", "90", "95", "97", "99", "99.9"
-    first_token_s: dict[str, float] = {}  # TTFT by percentile, where tokens were counted
-    per_token_s: dict[str, float] = {}  # TPOT, of the tokens after the first
+    latencies_s: dict[str, float] = field(default_factory=dict)  # by percentile: "50", "90", "95", "97", "99", "99.9"
+    first_token_s: dict[str, float] = field(default_factory=dict)  # TTFT by percentile, where tokens were counted
+    per_token_s: dict[str, float] = field(default_factory=dict)  # TPOT, of the tokens after the first
     tokens_per_s: float | None = None
     largest_group: int = 1  # of samples that were served together
     attempts: int = 1  # a run that proves too short is repeated with more queries

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import msgspec
-
-from fairlap.scenarios.asking import Ask
+from fairlap.scenarios.asking import Ask, Reply
 
 
-class MistakeSeen(msgspec.Struct, frozen=True, tag_field="type", tag="mistake_seen"):
+class MistakeSeen(Reply, frozen=True, tag="mistake_seen"):
     """What a user would have seen. ``raised`` is empty where nothing was raised."""
 
     version: str

@@ -11,12 +11,7 @@ import msgspec
 
 from fairlap.meters.memory import Memory
 from fairlap.request.fields.scale import Rank, Scale
-from fairlap.scenarios.asking import Ask, Prepared
-
-TimedOperation = Literal["all_reduce", "all_gather", "broadcast", "copy"]
-
-COPY: TimedOperation = "copy"
-"""In the place of a collective operation: each rank copies as many bytes in its own memory."""
+from fairlap.scenarios.asking import Ask, Prepared, Reply
 
 
 class RankLimits(msgspec.Struct, frozen=True):
@@ -31,7 +26,7 @@ class RankLimits(msgspec.Struct, frozen=True):
     measure_s: float = 600.0
 
 
-class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_alone"):
+class SteppedAlone(Reply, frozen=True, tag="stepped_alone"):
     """What the exchange adds to a step is the time together less that of the slowest rank alone."""
 
     together_ns: tuple[float, ...] = ()  # by turn: the median step of all ranks together
@@ -65,35 +60,13 @@ class PrepareCollectives(Ask[Prepared], frozen=True, tag="prepare_collectives"):
     files: tuple[str, ...] = ()  # that it reads
 
     @property
-    def conducts(self) -> bool:
-        return self.rank is None
+    def service(self) -> str:
+        kind = "CollectivesOfRanks" if self.rank is None else "CollectivesOfRank"
+        return f"fairlap.scenarios.collectives.worker.services:{kind}"
 
     @property
     def text(self) -> str:
         return "prepare"
-
-
-class CollectiveTimed(msgspec.Struct, frozen=True, tag_field="type", tag="collective_timed"):
-    """Of a conductor each time is that of the slowest rank."""
-
-    times_ns: tuple[float, ...] = ()  # of a call, by sample
-    why: str = ""  # there are none: the framework lacks the operation
-    wrong: str = ""  # what was not right in a result
-
-
-class TimeCollective(Ask[CollectiveTimed], frozen=True, tag="time_collective"):
-    """Call one collective operation again and again, all ranks at the same time."""
-
-    operation: TimedOperation
-    bytes: int  # of float32 that each rank gives
-    seconds: float
-    samples: int = 0  # the same for all ranks, as is what follows; a conductor chooses them
-    warmup: int = 0
-    calls_per_sample: int = 1
-
-    @property
-    def text(self) -> str:
-        return self.operation
 
 
 class RanksFound(msgspec.Struct, frozen=True):

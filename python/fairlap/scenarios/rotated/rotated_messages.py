@@ -9,14 +9,14 @@ from typing import ClassVar
 
 import msgspec
 
-from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
+from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask, Reply
 from fairlap.scenarios.calls.latency_messages import BYTES_PER_SAMPLE, Reading
 
 SETS = ("inputs", "changed")
 """The inputs that calls of a size have in turn, and what precedes their outputs in a file: ``inputs/logits``."""
 
 
-class SizeSeen(msgspec.Struct, frozen=True, tag_field="type", tag="size_seen"):
+class SizeSeen(Reply, frozen=True, tag="size_seen"):
     """The first call at a size, and the one after it."""
 
     first_s: float
@@ -50,7 +50,7 @@ class DrawnAtSize(msgspec.Struct, frozen=True):
     path: str  # of its outputs
 
 
-class MixMeasured(msgspec.Struct, frozen=True, tag_field="type", tag="mix_measured"):
+class MixMeasured(Reply, frozen=True, tag="mix_measured"):
     """The time of each call follows, in nanoseconds and in their order."""
 
     elapsed_s: float

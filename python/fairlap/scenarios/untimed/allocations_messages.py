@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import msgspec
-
 from fairlap.meters.allocations import Allocations
-from fairlap.scenarios.asking import Ask
+from fairlap.scenarios.asking import Ask, Reply
 
 
-class AllocationsCounted(msgspec.Struct, frozen=True, tag_field="type", tag="allocations_counted"):
+class AllocationsCounted(Reply, frozen=True, tag="allocations_counted"):
     allocations: Allocations | None = None
     why: str = ""  # there is none
 

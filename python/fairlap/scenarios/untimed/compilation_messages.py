@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import msgspec
+from msgspec import field
 
 from fairlap.frameworks.contract_parts.compilation import Operators
 from fairlap.request.fields.sizes.other_inputs import InputType
-from fairlap.scenarios.asking import Ask
+from fairlap.scenarios.asking import Ask, Reply
 
 
-class Described(msgspec.Struct, frozen=True, tag_field="type", tag="described"):
+class Described(Reply, frozen=True, tag="described"):
     """As the framework counts it. What is None or empty for a reason has it in ``absent``, by the field's name."""
 
     graphs: int | None = None  # that the compiler made of the model
@@ -22,7 +22,7 @@ class Described(msgspec.Struct, frozen=True, tag_field="type", tag="described"):
     break_reasons: tuple[str, ...] = ()  # one for each break
     operators: Operators | None = None
     takes_any_batch: bool = False  # else it has to be built again for another one
-    absent: dict[str, str] = {}
+    absent: dict[str, str] = field(default_factory=dict)
 
 
 class Describe(Ask[Described], frozen=True, tag="describe"):
@@ -31,7 +31,7 @@ class Describe(Ask[Described], frozen=True, tag="describe"):
     served_by: ClassVar[str] = "fairlap.scenarios.untimed.compilation:describe"
 
 
-class Resized(msgspec.Struct, frozen=True, tag_field="type", tag="resized"):
+class Resized(Reply, frozen=True, tag="resized"):
     """The first call on these inputs, and what calls cost after it."""
 
     first_s: float | None = None
@@ -59,5 +59,5 @@ class Resize(Ask[Resized], frozen=True, tag="resize"):
 
     batch: int
     inputs: str  # a safetensors file
-    free_sizes: dict[str, int] = msgspec.field(default_factory=dict)  # of the model in which these inputs are
+    free_sizes: dict[str, int] = field(default_factory=dict)  # of the model in which these inputs are
     input_type: InputType | None = None  # to which the framework takes them before the first call

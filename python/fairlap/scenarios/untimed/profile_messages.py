@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from fairlap.scenarios.asking import Ask
+from fairlap.scenarios.asking import Ask, Reply
 
 
 class Operator(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class Profile(msgspec.Struct, frozen=True):
         return sum(operator.self_ns for operator in self.operators)
 
 
-class Profiled(msgspec.Struct, frozen=True, tag_field="type", tag="profiled"):
+class Profiled(Reply, frozen=True, tag="profiled"):
     profile: Profile
     traced: bool = False  # the trace was written; OpenVINO's counters, for example, have no timeline
 
@@ -52,7 +52,7 @@ class ProfileCalls(Ask[Profiled], frozen=True, tag="profile"):
     trace: str = ""  # where the profiler's events go, as Chrome's JSON; nowhere by default
 
 
-class OverheadMeasured(msgspec.Struct, frozen=True, tag_field="type", tag="overhead_measured"):
+class OverheadMeasured(Reply, frozen=True, tag="overhead_measured"):
     call_ns: float | None = None
     why: str = ""  # there is none
 

@@ -6,7 +6,7 @@ must be one segment. Segments whose medians are within 1 % count as one level.
 A process without a steady state is a finding, and is never trimmed into looking like one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -23,13 +23,12 @@ _SAME_LEVEL = 0.01
 
 
 class Course(Enum):
-    """How a process went, or how several did together."""
+    """How a process went."""
 
     FLAT = "flat"
     WARM_UP = "warm-up"
     SLOW_DOWN = "slow-down"
     NO_STEADY_STATE = "no steady state"
-    INCONSISTENT = "inconsistent"
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,6 @@ def steady_state(samples: Sequence[float] | Floats, whose: str = "process") -> S
         return SteadyState(Course.FLAT, tuple(points), 0)
     slower_than_some = any(level < levels[-1] - _SAME_LEVEL for level in levels)
     return SteadyState(Course.SLOW_DOWN if slower_than_some else Course.WARM_UP, tuple(points), start)
-
-
-def course_of_all(courses: Iterable[Course]) -> Course:
-    """One course for several processes of one contestant; inconsistent if they disagree."""
-    seen = set(courses)
-    return seen.pop() if len(seen) == 1 else Course.INCONSISTENT
 
 
 def change_points(samples: Floats) -> list[int]:

@@ -23,7 +23,7 @@ from fairlap.meters.memory import Memory
 from fairlap.models.rank_parts import why_not_divided
 from fairlap.models.registry import spec_at, spec_with
 from fairlap.request.fields.scale import Rank
-from fairlap.scenarios.asking import Prepared
+from fairlap.scenarios.asking import Prepared, Reply
 from fairlap.scenarios.calls.latency_messages import Measure, Measured
 from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives, StepAlone, SteppedAlone
 from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured
@@ -37,7 +37,6 @@ from fairlap.worker.protocol import (
     Failed,
     Prepare,
     Quit,
-    Reply,
     Request,
 )
 from fairlap.worker.ranks import lost, merging

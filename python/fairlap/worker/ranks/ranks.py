@@ -21,8 +21,9 @@ import msgspec
 
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.programs.processes import process_stat
+from fairlap.scenarios.asking import Reply
 from fairlap.worker.guardian import RANKS_TOKEN, kill_session
-from fairlap.worker.protocol import Begin, Ended, Failed, Hello, Join, Phase, Reply, Request, line_of
+from fairlap.worker.protocol import Begin, Ended, Failed, Hello, Join, Phase, Request, line_of
 from fairlap.worker.ranks.joining import notice_lost_host
 from fairlap.worker.ranks.launchers import Folders, Launch
 from fairlap.worker.received import NotAMessage, Received

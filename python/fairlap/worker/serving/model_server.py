@@ -13,9 +13,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from fairlap.machine.programs.guardian import end_with_parent
+from fairlap.scenarios.asking import Reply
 from fairlap.worker.failure import failure
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Hello, Prepare, Reply, line_of, request_in
+from fairlap.worker.protocol import VERSION, Hello, Prepare, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.worker.service import Service

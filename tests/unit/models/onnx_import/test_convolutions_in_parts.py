@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from fairlap.models.onnx_import.libraries import numpy_library
+from fairlap.models.onnx_import.libraries.base import Windows
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 
 
@@ -32,5 +33,5 @@ def test_parts_of_any_size_give_the_whole(
     rng = np.random.default_rng(0)
     image, kernel = rng.standard_normal((2, 4, 13, 11)), rng.standard_normal((8, 4 // group, 3, 2))
     pads, steps, apart = [(0, 0), (0, 0)], (stride, stride), (dilation, dilation)
-    found = NumPyLibrary().convolve(image, kernel, None, steps, pads, apart, group)
+    found = NumPyLibrary().convolve(image, kernel, None, Windows(steps, pads, apart, group))
     np.testing.assert_allclose(found, by_hand(image, kernel, stride, dilation, group), rtol=1e-12, atol=1e-12)

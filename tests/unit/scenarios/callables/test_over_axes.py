@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.render.axes.chart import chart_points
-from fairlap.render.axes.document import document_of
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
 from fairlap.scenarios.callables import turns
 from fairlap.scenarios.callables.axes import over_axes
+from fairlap.scenarios.callables.render.axes_chart import chart_points
+from fairlap.scenarios.callables.render.axes_document import document_of
 from fairlap.verdict import Crossing, Verdict
 
 pytestmark = pytest.mark.sanitized  # the engine is replaced, but for one test of times

@@ -12,7 +12,6 @@ from fairlap.verdict import (
     NotFinite,
     NotPositive,
     OneSample,
-    course_of_all,
     process_figure,
     steady_state,
     throughput,
@@ -145,14 +144,6 @@ def test_the_search_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         steady_state(noisy(steps((25, 1.4), (95, 1.0))))
-
-
-def test_processes_that_disagree_are_inconsistent() -> None:
-    assert course_of_all([Course.FLAT, Course.FLAT]) is Course.FLAT
-    assert course_of_all([Course.WARM_UP] * 3) is Course.WARM_UP
-    assert course_of_all([Course.NO_STEADY_STATE] * 2) is Course.NO_STEADY_STATE
-    assert course_of_all([Course.FLAT, Course.WARM_UP]) is Course.INCONSISTENT
-    assert course_of_all([Course.FLAT, Course.NO_STEADY_STATE]) is Course.INCONSISTENT
 
 
 def test_a_process_figure_is_the_median_of_the_steady_part() -> None:

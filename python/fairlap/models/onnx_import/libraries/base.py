@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.control import PythonControl
 from fairlap.models.onnx_import.libraries.functions import FUNCTIONS
+
+
+class Windows(NamedTuple):
+    """Where the kernels of a convolution are laid on an image."""
+
+    strides: Sequence[int]
+    pads: Sequence[tuple[int, int]]
+    dilations: Sequence[int]
+    group: int
 
 
 class Library(PythonControl):
@@ -57,22 +66,11 @@ class Library(PythonControl):
     def begin(self) -> None:
         """Before each call of a model."""
 
-    def convolution(
-        self, *, strides: Sequence[int], pads: Sequence[tuple[int, int]], dilations: Sequence[int], group: int
-    ) -> Callable[..., Any]:
+    def convolution(self, windows: Windows) -> Callable[..., Any]:
         """Make a function of images, kernels and their bias, if any."""
-        return lambda image, kernel, bias=None: self.convolve(image, kernel, bias, strides, pads, dilations, group)
+        return lambda image, kernel, bias=None: self.convolve(image, kernel, bias, windows)
 
-    def convolve(
-        self,
-        image: Any,
-        kernel: Any,
-        bias: Any,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        group: int,
-    ) -> Any:
+    def convolve(self, image: Any, kernel: Any, bias: Any, windows: Windows) -> Any:
         raise NotImplementedError
 
     def constant(self, array: Array) -> Any:

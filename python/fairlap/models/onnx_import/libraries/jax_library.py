@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.onnx_import.graph import Array
-from fairlap.models.onnx_import.libraries.base import ArrayModule
+from fairlap.models.onnx_import.libraries.base import ArrayModule, Windows
 from fairlap.models.onnx_import.libraries.control import JaxControl
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod"}
@@ -96,24 +96,15 @@ class JaxLibrary(JaxControl, ArrayModule):
         result = self.jax.nn.standardize(value, axis=axes, epsilon=epsilon) * scale
         return result if shift is None else result + shift
 
-    def convolve(
-        self,
-        image: Any,
-        kernel: Any,
-        bias: Any,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        group: int,
-    ) -> Any:
+    def convolve(self, image: Any, kernel: Any, bias: Any, windows: Windows) -> Any:
         result = self.jax.lax.conv_general_dilated(
             image,
             kernel,
-            window_strides=tuple(strides),
-            padding=tuple(pads),
-            rhs_dilation=tuple(dilations),
-            dimension_numbers=_dimension_numbers(len(strides)),
-            feature_group_count=group,
+            window_strides=tuple(windows.strides),
+            padding=tuple(windows.pads),
+            rhs_dilation=tuple(windows.dilations),
+            dimension_numbers=_dimension_numbers(len(windows.strides)),
+            feature_group_count=windows.group,
         )
         return result if bias is None else result + bias
 

@@ -21,6 +21,7 @@ from fairlap.models.checks.float32_products import (
 )
 from fairlap.models.checks.float32_sums import ROUNDOFF, are_multiples, lost_by, lost_in_sum, moved
 from fairlap.models.onnx_import.graph import Array
+from fairlap.models.onnx_import.libraries.base import Windows
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
 
 
@@ -94,17 +95,9 @@ class LossySums(NumPyLibrary):
         summed = ["".join(letter for letter in term if letter not in kept) for term in terms]
         return np.asarray(super().einsum(f"{','.join(summed)}->{''.join(sorted(set().union(*summed)))}", *middle))
 
-    def convolve(
-        self,
-        image: Array,
-        kernel: Array,
-        bias: Array | None,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        group: int,
-    ) -> Array:
-        result = super().convolve(image, kernel, None, strides, pads, dilations, group)
+    def convolve(self, image: Array, kernel: Array, bias: Array | None, windows: Windows) -> Array:
+        result = super().convolve(image, kernel, None, windows)
+        strides, pads, dilations, group = windows
         batch, channels, *sizes = image.shape
         squares = np.square(image).reshape(batch, group, channels // group, *sizes).sum(axis=2)
         patches = np.sqrt(super().sum_pool(squares, kernel.shape[2:], strides, pads, dilations))

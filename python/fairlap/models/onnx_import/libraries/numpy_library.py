@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.graph import Array
-from fairlap.models.onnx_import.libraries.base import ArrayModule
+from fairlap.models.onnx_import.libraries.base import ArrayModule, Windows
 from fairlap.models.onnx_import.libraries.windows import kernel_positions
 
 _REDUCTIONS: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
@@ -106,20 +106,12 @@ class NumPyLibrary(ArrayModule):
     def determinant(self, value: Array) -> Any:
         return np.asarray(np.linalg.det(value))
 
-    def convolve(
-        self,
-        image: Array,
-        kernel: Array,
-        bias: Array | None,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        group: int,
-    ) -> Array:
+    def convolve(self, image: Array, kernel: Array, bias: Array | None, windows: Windows) -> Array:
         """One product of matrices per image and group: kernels as rows, what stands under each position as columns.
 
         A part of the columns at a time: all of those of a wide kernel are hundreds of times the image.
         """
+        strides, pads, dilations, group = windows
         padded = np.pad(image, [(0, 0), (0, 0), *pads])
         batch, channels = padded.shape[:2]
         width = kernel.shape[2:]

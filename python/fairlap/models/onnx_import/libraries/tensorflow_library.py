@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.onnx_import.graph import Array
-from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.base import Library, Windows
 from fairlap.models.onnx_import.libraries.control import TensorFlowControl
 from fairlap.models.tensorflow_edges import with_edges
 
@@ -208,17 +208,8 @@ class TensorFlowLibrary(TensorFlowControl, Library):
             scores += mask
         return self.tf.linalg.matmul(self.tf.nn.softmax(scores, axis=-1), value)
 
-    def convolve(
-        self,
-        image: Any,
-        kernel: Any,
-        bias: Any,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        group: int,
-    ) -> Any:
-        result = self._convolved(image, kernel, strides, pads, dilations, group)
+    def convolve(self, image: Any, kernel: Any, bias: Any, windows: Windows) -> Any:
+        result = self._convolved(image, kernel, *windows)
         return result if bias is None else self.tf.nn.bias_add(result, bias)
 
     def _convolved(self, image: Any, kernel: Any, strides: Any, pads: Any, dilations: Any, group: int) -> Any:

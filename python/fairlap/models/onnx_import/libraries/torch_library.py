@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.models.onnx_import.graph import Array
-from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.base import Library, Windows
 from fairlap.models.onnx_import.libraries.torch_gates import GatesOfLstm
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
@@ -214,10 +214,9 @@ class TorchLibrary(Library):
         )
         return answer.reshape(*lead, *answer.shape[-2:])
 
-    def convolution(
-        self, *, strides: Sequence[int], pads: Sequence[tuple[int, int]], dilations: Sequence[int], group: int
-    ) -> Callable[..., Any]:
+    def convolution(self, windows: Windows) -> Callable[..., Any]:
         """Decide once what a loop by hand would not decide in each call either."""
+        strides, pads, dilations, group = windows
         own, after = zip(*pads, strict=True)
         convolve, contiguous, last = self._convolutions[len(own)], len(own) == 2, self.torch.channels_last
         edges: list[int] = [] if own == after else [edge for pair in reversed(pads) for edge in pair]
@@ -232,18 +231,9 @@ class TorchLibrary(Library):
 
         return convolved
 
-    def convolve(
-        self,
-        image: Any,
-        kernel: Any,
-        bias: Any,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        group: int,
-    ) -> Any:
-        found = self.convolution(strides=strides, pads=pads, dilations=dilations, group=group)
-        return found(image, kernel, bias)
+    def convolve(self, image: Any, kernel: Any, bias: Any, windows: Windows) -> Any:
+        found: Any = self.convolution(windows)(image, kernel, bias)
+        return found
 
     def convolve_transposed(
         self, image: Any, kernel: Any, strides: Sequence[int], dilations: Sequence[int], group: int
@@ -277,7 +267,7 @@ class TorchLibrary(Library):
         """Sum by a convolution with ones, channel by channel."""
         channels = image.shape[1]
         ones = self.torch.ones((channels, 1, *kernel), dtype=image.dtype, device=image.device)
-        return self.convolve(image, ones, None, strides, pads, dilations, channels)
+        return self.convolve(image, ones, None, Windows(strides, pads, dilations, channels))
 
 
 _OF_INTEGERS = frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from fairlap.models.onnx_import.libraries.base import Windows
 from fairlap.models.onnx_import.operators.layers.convolution import CONVOLUTION_READS, resolve_convolution
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
@@ -168,9 +169,8 @@ def quantized_convolve(
 
 
 def _convolved(library: Any, image: Any, kernel: Any, attributes: dict[str, Any]) -> Any:
-    return library.convolve(
-        image, kernel, None, attributes["strides"], attributes["pads"], attributes["dilations"], attributes["group"]
-    )
+    windows = Windows(*(attributes[each] for each in Windows._fields))
+    return library.convolve(image, kernel, None, windows)
 
 
 def _requantized(library: Any, value: Any, zero: Any, dtype: str) -> Any:

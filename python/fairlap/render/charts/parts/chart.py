@@ -6,7 +6,8 @@ Altair takes some 60 ms for each, most of it to check the specification. No read
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -167,3 +168,17 @@ def contestant_only() -> Any:
 
 def named(table: str) -> Any:
     return altair().NamedData(name=table)
+
+
+_MOST_ROUND_TICKS = 6
+
+
+def round_times(times_ns: Sequence[float]) -> list[float]:
+    """Ticks of a logarithmic axis: the finest round steps that are few."""
+    low, high = math.floor(math.log10(min(times_ns))), math.ceil(math.log10(max(times_ns)))
+    for digits in (range(1, 10), (1, 2, 5), (1, 3), (1,)):
+        ticks = [digit * 10.0**power for power in range(low, high + 1) for digit in digits]
+        inside = [tick for tick in ticks if min(times_ns) <= tick <= max(times_ns)]
+        if len(inside) <= _MOST_ROUND_TICKS:
+            break
+    return inside

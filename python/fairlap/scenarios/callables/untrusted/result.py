@@ -101,7 +101,7 @@ class UntrustedComparison:
         for name, why in self.excluded.items():
             lines.append(f"    x {name:<{width}}  excluded: {why.reason} [{why.code}]")
         first = self.standing.places[0].contestant if self.standing else ""
-        lines += [f"  {_sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
+        lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
         lines += [f"  {self.ended_early}"] if self.ended_early else []
         lines += [f"  ! no verdict: {self.why_no_verdict}"] if self.why_no_verdict else []
         return "\n".join([*lines, *self._floor_lines()])
@@ -115,10 +115,6 @@ class UntrustedComparison:
         return [f"  Floor {floor}, {is_in}: an empty call, with its share of a ring ({ring}) for {calls}."]
 
     __repr__ = __str__
-
-
-def _sentence(comparison: verdict.Comparison) -> str:
-    return str(verdict.sentence(comparison))
 
 
 def _figure(row: UntrustedRow) -> str:

@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 
 from fairlap.printed_document import PrintedDocument
-from fairlap.results.collectives import over_processes
 from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.estimates import over_processes
 from fairlap.scenarios.mistakes.catalogue import Mistake, mistakes
 from fairlap.scenarios.mistakes.mistakes_messages import MistakeSeen
 from fairlap.scenarios.mistakes.naming import names_any, names_line, names_sizes, sides_named

@@ -43,7 +43,8 @@ class StreamColumns(ResultsSide):
         if not work.streams.searches:
             return found
         traffic = work.streams.traffic
-        of_traffic = {} if traffic is None else instances_of(traffic, processes, _largest_rate, _response_s, price, why)
+        largest_rate = partial(_searched, "largest_rate_per_s")
+        of_traffic = {} if traffic is None else instances_of(traffic, processes, largest_rate, _response_s, price, why)
         return found | _of_search(processes, why) | of_traffic
 
     def fields(self, result: ContestantResult, work: Work) -> dict[str, Any]:
@@ -84,10 +85,6 @@ def _of_search(processes: Sequence[ProcessResult], why: str) -> dict[str, Cell]:
         "capacity_per_s": cell_or(estimate(processes, partial(_searched, "capacity_per_s")), why or "no trial ended"),
         "largest_rate_limited_by": cell_or(" or ".join(limits).replace("_", " ") or None, why or "no search ended"),
     }
-
-
-def _largest_rate(process: ProcessResult) -> float | None:
-    return _searched("largest_rate_per_s", process)
 
 
 def _response_s(process: ProcessResult) -> float | None:

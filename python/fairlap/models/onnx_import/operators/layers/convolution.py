@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairlap.models.onnx_import.graph import Tensor
+from fairlap.models.onnx_import.libraries.base import Windows
 from fairlap.models.onnx_import.libraries.windows import window_pads
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
@@ -34,7 +35,7 @@ def resolve_convolution(
     resolve=resolve_convolution,
     reads=CONVOLUTION_READS,
     folds=False,
-    bind=lambda library, attributes: library.convolution(**attributes),
+    bind=lambda library, attributes: library.convolution(Windows(**attributes)),
 )
 def convolve(
     library: Any,
@@ -47,7 +48,7 @@ def convolve(
     pads: Any,
     group: int,
 ) -> Any:
-    return library.convolve(image, kernel, bias, strides, pads, dilations, group)
+    return library.convolve(image, kernel, bias, Windows(strides, pads, dilations, group))
 
 
 def _resolve_transposed(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
+from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, round_times, spec_of, with_ends
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
-from fairlap.render.collectives.shared_words import NAMES, how_to_read, operations_of, setting, size_texts
-from fairlap.results.collectives import CollectivesResult
+from fairlap.scenarios.collectives.render.shared_words import NAMES, how_to_read, operations_of, setting, size_texts
+from fairlap.scenarios.collectives.results.collectives_result import CollectivesResult
 
 MEASURED, FITTED = "measured", "fitted: latency + bytes / bandwidth"
 _WIDTH, _HEIGHT = 780, 260
@@ -91,17 +89,6 @@ def _legend(**further: Any) -> Any:
 def _key(channel: Any, text: str, mark: Any, legend: Any) -> Any:
     """Make an entry of the legend for all that a layer draws."""
     return channel("kind:N", scale=altair().Scale(domain=[text], range=[mark]), legend=legend)
-
-
-def round_times(times_ns: Sequence[float]) -> list[float]:
-    """Ticks of a logarithmic axis: the finest round steps that are few."""
-    low, high = math.floor(math.log10(min(times_ns))), math.ceil(math.log10(max(times_ns)))
-    for digits in (range(1, 10), (1, 2, 5), (1, 3), (1,)):
-        ticks = [digit * 10.0**power for power in range(low, high + 1) for digit in digits]
-        inside = [tick for tick in ticks if min(times_ns) <= tick <= max(times_ns)]
-        if len(inside) <= _MOST_TICKS:
-            break
-    return inside
 
 
 def _lines(result: CollectivesResult, operation: str) -> list[dict[str, Any]]:

@@ -10,14 +10,15 @@ import re
 import msgspec
 import numpy as np
 import pytest
-from fairlap.race.collectives import MEMORY, CollectivesPlan, CollectivesRun, Trial
-from fairlap.render.collectives.chart import FITTED, MEASURED, round_times
-from fairlap.render.collectives.document import about, document_of
-from fairlap.render.collectives.shared_words import size_texts
+from fairlap.render.charts.parts.chart import round_times
 from fairlap.render.document import Table
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
-from fairlap.results.collectives import CollectivesResult, latency_and_slope, result_of
+from fairlap.scenarios.collectives.race.collectives_run import MEMORY, CollectivesPlan, CollectivesRun, Trial
+from fairlap.scenarios.collectives.render.chart import FITTED, MEASURED
+from fairlap.scenarios.collectives.render.document import about, document_of
+from fairlap.scenarios.collectives.render.shared_words import size_texts
+from fairlap.scenarios.collectives.results.collectives_result import CollectivesResult, latency_and_slope, result_of
 from fairlap.scenarios.ranks.ranks_messages import RankLimits
 
 SIZES = (4000, 1_000_000, 16_000_000)

@@ -10,10 +10,11 @@ import numpy as np
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Collectives, Settings, Unsupported
 from fairlap.request.fields.scale import Rank
-from fairlap.scenarios.asking import Prepared
-from fairlap.scenarios.ranks.ranks_messages import CollectiveTimed, PrepareCollectives, TimeCollective
+from fairlap.scenarios.asking import Prepared, Reply
+from fairlap.scenarios.collectives.collective_messages import CollectiveTimed, TimeCollective
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
 from fairlap.worker.phases import Phases
-from fairlap.worker.protocol import Ended, Reply, Request
+from fairlap.worker.protocol import Ended, Request
 from fairlap.worker.ranks.conductor import Conductor
 from fairlap.worker.service import framework_class
 
@@ -35,7 +36,7 @@ class CollectivesOfRank:
         if isinstance(request, PrepareCollectives):
             return self._prepare(request), ()
         if isinstance(request, TimeCollective):
-            from fairlap.scenarios.ranks.collectives import timed
+            from fairlap.scenarios.collectives.timed_operations import timed
 
             if self._collectives is None or self._rank is None:
                 raise InvalidRequest("no collective operations are prepared yet")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fairlap.frameworks.contract import Collectives, Unsupported
 from fairlap.request.fields.scale import Collective, Rank
-from fairlap.scenarios.ranks.ranks_messages import COPY, CollectiveTimed, TimeCollective
+from fairlap.scenarios.collectives.collective_messages import COPY, CollectiveTimed, TimeCollective
 
 Array = npt.NDArray[np.float32]
 

@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairlap import verdict
 from fairlap.printed_document import PrintedDocument
-from fairlap.race.collectives import MEMORY, CollectivesRun, Trial
 from fairlap.results.column_definitions.estimate import Estimate
-from fairlap.results.estimates import inverse
-from fairlap.scenarios.ranks.ranks_messages import COPY
+from fairlap.results.estimates import inverse, over_processes
+from fairlap.scenarios.collectives.collective_messages import COPY
+from fairlap.scenarios.collectives.race.collectives_run import MEMORY, CollectivesRun, Trial
 
 REFERENCE = "mpi"
 _LARGEST_MISS = 0.5
@@ -148,11 +147,3 @@ def latency_and_slope(sizes: Sequence[int], times_ns: Sequence[float]) -> tuple[
     begin = [float(log_times.min()), float(log_times.max() - np.log(size.max()))]
     found = least_squares(misses, begin, bounds=([_LOWEST_LOG] * 2, [_HIGHEST_LOG] * 2)).x
     return float(np.exp(found[0])), float(np.exp(found[1]))
-
-
-def over_processes(values: Sequence[float]) -> Estimate:
-    """Their middle, with the interval that takes six."""
-    figure = verdict.contestant_figure(np.log(values))
-    if figure.value is None or figure.low is None or figure.high is None:
-        return Estimate(float(np.median(values)))
-    return Estimate.bounded(figure.value, figure.low, figure.high)

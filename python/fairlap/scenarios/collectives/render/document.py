@@ -5,13 +5,25 @@ from __future__ import annotations
 from functools import partial
 
 from fairlap import quantity_text
-from fairlap.race.collectives import MEMORY
-from fairlap.render.collectives.chart import chart_of
-from fairlap.render.collectives.shared_words import DECIMAL, NAMES, how_to_read, operations_of, setting, size_texts
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.request.names import with_version
-from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.scenarios.collectives.race.collectives_run import MEMORY
+from fairlap.scenarios.collectives.render.chart import chart_of
+from fairlap.scenarios.collectives.render.shared_words import (
+    DECIMAL,
+    NAMES,
+    how_to_read,
+    operations_of,
+    setting,
+    size_texts,
+)
+from fairlap.scenarios.collectives.results.collectives_result import (
+    REFERENCE,
+    CollectiveFit,
+    CollectiveRow,
+    CollectivesResult,
+)
 
 _HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")
 _FIT_HEADS = ("operation", "contestant", "latency", "bandwidth", "largest miss")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fairlap import quantity_text
-from fairlap.results.collectives import CollectivesResult
-from fairlap.scenarios.ranks.ranks_messages import COPY
+from fairlap.scenarios.collectives.collective_messages import COPY
+from fairlap.scenarios.collectives.results.collectives_result import CollectivesResult
 
 NAMES = {"all_reduce": "all-reduce", "all_gather": "all-gather", "broadcast": "broadcast", COPY: "copy in memory"}
 DECIMAL = ((1000**3, "GB"), (1000**2, "MB"), (1000, "KB"), (1, "B"))

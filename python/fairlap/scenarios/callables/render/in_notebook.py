@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairlap.render.axes.shared_words import estimate_of
 from fairlap.render.charts.interval_lines import IntervalLine, interval_lines
 from fairlap.render.document import Picture, Table
 from fairlap.render.encoders.page import wide_table
 from fairlap.render.inline.fragment import figure, fragment, notes
 from fairlap.render.report.answer import headline_of, sentences
 from fairlap.render.report.markup import Markup, breaking, tag
+from fairlap.scenarios.callables.render.axes_words import estimate_of
 from fairlap.scenarios.callables.result import InProcessComparison
 
 _HEADS = ("place", "callable", "time of a call", "against the first", "verdict")

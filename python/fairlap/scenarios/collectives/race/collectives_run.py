@@ -18,7 +18,8 @@ from fairlap.machine.files.scratch_folder import remove_abandoned
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.request.fields.scale import Collective, Scale
 from fairlap.request.names import ContestantName
-from fairlap.scenarios.ranks.ranks_messages import COPY, PrepareCollectives, RankLimits, TimeCollective, TimedOperation
+from fairlap.scenarios.collectives.collective_messages import COPY, TimeCollective, TimedOperation
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives, RankLimits
 
 MEMORY = "memory"
 """The name under which copies within the memory of each rank are listed."""

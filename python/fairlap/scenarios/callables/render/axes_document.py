@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 
 from fairlap import quantity_text, verdict
-from fairlap.render.axes.chart import chart_of
-from fairlap.render.axes.shared_words import estimate_of, how_to_read, setting
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.callables.axes.axes_document import axes_document
@@ -22,6 +20,8 @@ from fairlap.scenarios.callables.axes.result import (
     overhead_text,
     slope_text,
 )
+from fairlap.scenarios.callables.render.axes_chart import chart_of
+from fairlap.scenarios.callables.render.axes_words import estimate_of, how_to_read, setting
 from fairlap.scenarios.callables.result import ONE_PROCESS, CallableRow
 
 _TITLE = "Callables over axes"

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.axes.shared_words import estimate_of, how_to_read, setting
-from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
+from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, round_times, spec_of, with_ends
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
-from fairlap.render.collectives.chart import round_times
 from fairlap.scenarios.callables.axes.axis import Point, point_text
 from fairlap.scenarios.callables.axes.by_size import curves
 from fairlap.scenarios.callables.axes.result import ComparisonOverAxes, PointResult
+from fairlap.scenarios.callables.render.axes_words import estimate_of, how_to_read, setting
 
 MEASURED, FITTED = "measured", "fitted cost"
 _WIDTH, _HEIGHT = 780, 260

@@ -1,1 +1,0 @@
-"""Callables over axes as text, files and a chart."""

@@ -1,0 +1,1 @@
+"""Comparisons of callables as text, files and charts, and within a notebook."""

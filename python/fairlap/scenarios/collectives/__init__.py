@@ -1,0 +1,1 @@
+"""Collective operations alone, without a model."""

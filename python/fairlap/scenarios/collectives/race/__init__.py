@@ -1,0 +1,1 @@
+"""How collective operations are raced."""

@@ -1,0 +1,1 @@
+"""What a race of collective operations gives."""
