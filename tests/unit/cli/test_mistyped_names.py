@@ -171,5 +171,5 @@ def test_named_dimensions_and_inputs_of_a_file_are_answered_with_the_nearest(tmp
     bound = {"dims": "batch=1,sequence=4"}
     for options in ({"dims": "btach=2"}, {"shapes": ("idz:1x4",)}, {**bound, "ranges": ("idz:0..3",)}):
         with pytest.raises(FairlapError) as refused:
-            plan_of(RaceRequest(models=(str(file),), contestants=Contestants("torch"), **options))  # type: ignore[arg-type]
+            plan_of(RaceRequest(models=(str(file),), contestants=Contestants("torch"), **options))
         assert "did you mean" in str(refused.value)
