@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.adapter_parts.differentiated import implementation_of
-from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_derivative import PythonDerivative
 from fairlap.models.workload import Workload
@@ -26,6 +28,7 @@ from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.derivatives.scenario import Derivatives
+from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 from runs_for_rows import a_process
 
 
@@ -93,6 +96,30 @@ def test_a_direction_is_the_usual_one_or_the_one_asked_for() -> None:
         found("jvp", direction="reverse")
     with pytest.raises(Unsupported):
         found("infer", direction="forward")
+
+
+class OfOneDirection(Framework):
+    """Look for the model as the adapters of libraries do, and add one to its inputs."""
+
+    name = "of-one-direction"
+    packages = ("of-one-direction",)
+    module = "jax"
+
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        implementation_of(work, wanted, "jax")
+        assert dict(wanted.options)["jit"] == "off"  # which is of every call
+
+        def bind(inputs: Arrays) -> Callable[[], Any]:
+            [numbers] = inputs.values()
+            return lambda: numbers + 1
+
+        return Contestant(bind, None, lambda result: {"more": result}, dict, {})
+
+
+def test_the_overhead_of_a_call_is_measured_whatever_the_direction() -> None:
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
+    settings = Settings(1, options={"direction": "forward", "jit": "off"})
+    assert overhead_of_a_call_ns(OfOneDirection(), settings, "fp32") > 0
 
 
 def test_the_picture_has_the_time_and_the_direction_of_every_process_of_all_works() -> None:
