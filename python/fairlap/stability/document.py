@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from fairlap import quantity_text
@@ -27,7 +27,7 @@ _CHECKS = ("again", "process", "threads", "batched")
 _ABOUT = (
     "Digits kept are those of the answer against the reference, possible ones those that rounding the inputs leaves to "
     "any algorithm.",
-    "A time is the median call of one process, which decides nothing; 'fairlap compare' races.",
+    "A time is the median call of one process on {device}, which decides nothing; 'fairlap compare' races.",
     "The last four columns say whether the bits of the answer are the same: again in the same process, in another "
     "process, with {threads} threads instead of one, and for the first item alone instead of in its batch.",
 )
@@ -36,7 +36,7 @@ _ABOUT = (
 def document_of(result: StabilityTable) -> Document:
     return Document(
         title="Numerical stability",
-        facts=tuple(each.format(threads=result.threads) for each in _ABOUT),
+        facts=tuple(each.format(threads=result.threads, device=result.device) for each in _ABOUT),
         sections=[
             Section("Digits, time and repeated answers", [Table("Stability", _HEADS, list(map(_cells, result.rows)))]),
             _chart(result),
@@ -73,8 +73,15 @@ def _text(found: Repeated) -> str:
 
 
 def _notes(rows: Sequence[StabilityRow]) -> list[str]:
-    """Why something is absent, each once."""
-    whole = [f"{row.contestant}, {row.model}: {row.absent}" for row in rows if row.absent]
+    """Why something is absent, each once: what all contestants lack in one line."""
+    lacking: dict[str, list[StabilityRow]] = {}
+    for row in rows:
+        if row.absent:
+            lacking.setdefault(row.absent, []).append(row)
+    whole = [
+        f"{_listed(each.contestant for each in of)}, {_listed(each.model for each in of)}: {why}"
+        for why, of in lacking.items()
+    ]
     parts = [
         f"{head}: {found.why} ({row.model})"
         for row in rows
@@ -83,6 +90,10 @@ def _notes(rows: Sequence[StabilityRow]) -> list[str]:
         if found.why
     ]
     return list(dict.fromkeys([*whole, *parts]))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(dict.fromkeys(names))
 
 
 def _chart(result: StabilityTable) -> Section:

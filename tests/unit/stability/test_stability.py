@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import invoke, refusal
+from fairlap.race.planning.plan import Plan
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
 from fairlap.stability import trials
@@ -70,6 +71,50 @@ def test_a_framework_that_lacks_an_operation_has_not_failed(monkeypatch: pytest.
     broken = (a_row("torch", absent="it crashed", code="E_CRASH"),)
     monkeypatch.setattr(trials, "stability_rows", lambda _plan, _report: broken)
     assert invoke("stability", SUM, "--on", "torch", "-q").exit_code == 1
+
+
+def test_a_precision_that_the_device_lacks_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Plan] = []
+
+    def measured(plan: Plan, _report: object) -> tuple[StabilityRow, ...]:
+        planned.append(plan)
+        return tuple(a_row(name.text, precision=work.precision) for work in plan.works for name in plan.contestants)
+
+    monkeypatch.setattr(trials, "stability_rows", measured)
+    command = ("stability", SUM, "--on", "torch,jax", "--precision", "fp32,tf32,bf16", "--json")
+    done = invoke(*command)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["contestant"], row["precision"], row["code"]) for row in rows] == [
+        ("torch", "fp32", ""),
+        ("jax", "fp32", ""),
+        ("torch", "bf16", ""),
+        ("jax", "bf16", ""),
+        ("torch", "tf32", "E_UNSUPPORTED"),
+        ("jax", "tf32", "E_UNSUPPORTED"),
+    ]
+    assert all("a CPU has none" in row["absent"] for row in rows[-2:])
+    assert (planned[0].device, planned[0].precisions) == ("cpu", ("fp32", "bf16"))
+    assert refusal("stability", SUM, "--on", "torch", "--precision", "tf32").code == "E_REQUEST"
+
+
+def test_a_gpu_is_asked_for_all_precisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Plan] = []
+    monkeypatch.setattr(trials, "stability_rows", lambda plan, _report: planned.append(plan) or ())
+    done = invoke("stability", SUM, "--on", "torch", "--precision", "fp32,tf32", "--device", "cuda", "--json")
+    assert done.exit_code == 0, done.output
+    [plan] = planned
+    assert (plan.device, plan.precisions) == ("cuda:0", ("fp32", "tf32"))
+    assert json.loads(done.stdout)["device"] == "cuda:0"
+
+
+def test_what_all_contestants_lack_is_one_note() -> None:
+    why = "no such thing"
+    rows = tuple(
+        a_row(name, model=model, absent=why, code="E_UNSUPPORTED") for name in ("torch", "jax") for model in ("a", "b")
+    )
+    shown = text_of(document_of(StabilityTable(rows, seed=7, threads=2)))
+    assert shown.count(why) == 1
 
 
 def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:

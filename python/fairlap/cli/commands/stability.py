@@ -12,12 +12,12 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT, writable
-from fairlap.cli.options.values import CONTESTANTS, MODEL_OR_FILE, one_or_more
+from fairlap.cli.options.values import CONTESTANTS, DEVICE, MODEL_OR_FILE, one_or_more
 from fairlap.cli.output import print_document, print_note
 
 if TYPE_CHECKING:
     from fairlap.race.planning.plan import Plan
-    from fairlap.request.names import Contestants
+    from fairlap.request.names import Contestants, Device
     from fairlap.request.work import Precision
 
 _USUAL = ("stability/*",)
@@ -42,12 +42,13 @@ fairlap stability mlp hard-softmax-r64-n1000-s100 --on torch,jax --precision fp3
 @click.option(
     "--precision",
     "precisions",
-    type=one_or_more("fp32", "fp16", "bf16", "autocast"),
+    type=one_or_more("fp32", "fp16", "bf16", "autocast", "tf32"),
     metavar="NAME,...",
     default="fp32",
     show_default=True,
-    help="fp32, fp16, bf16, autocast.",
+    help="fp32, fp16, bf16, autocast, tf32 (on a GPU).",
 )
+@click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
 @click.option(
     "--batch",
     type=click.IntRange(1),
@@ -66,6 +67,7 @@ def command(
     models: tuple[str, ...],
     contestants: Contestants,
     precisions: tuple[Precision, ...],
+    device: Device,
     batch: int,
     seed: int | None,
     trust: bool,
@@ -81,19 +83,22 @@ def command(
     """
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.render.encoders import SUFFIXES
+    from fairlap.request.work import why_not_on
     from fairlap.stability.document import document_of
     from fairlap.stability.table import StabilityTable
-    from fairlap.stability.trials import failures, stability_rows
+    from fairlap.stability.trials import failures, rows_without, stability_rows
 
     files = writable(output, only=SUFFIXES)
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
     report: Callable[[str], None] = (lambda _: None) if quiet or as_json else print_note
-    asked = {"contestants": contestants, "precision": precisions, "threads": threads, "seed": seed, "trust": trust}
-    plans = _plans(models or _USUAL, batch, asked, report)
+    has = tuple(each for each in precisions if not why_not_on(each, device)) or precisions
+    asked = {"contestants": contestants, "precision": has, "threads": threads, "seed": seed, "trust": trust}
+    plans = _plans(models or _USUAL, batch, {**asked, "device": device}, report)
+    lacks = tuple(each for each in precisions if each not in has)
     with one_race(notify=report):
-        rows = tuple(row for plan in plans for row in stability_rows(plan, report))
-    status = print_document(document_of(StabilityTable(rows, seed, threads)), as_json=as_json, files=files)
+        rows = tuple(row for plan in plans for row in (*stability_rows(plan, report), *rows_without(plan, lacks)))
+    status = print_document(document_of(StabilityTable(rows, seed, threads, str(device))), as_json=as_json, files=files)
     raise SystemExit(status or int(bool(failures(rows))))
 
 
