@@ -23,6 +23,7 @@ _HEADS = (
     "threads",
     "alone in batch",
 )
+_MOST_LISTED = 6
 _CHECKS = ("again", "process", "threads", "batched")
 _ABOUT = (
     "Digits kept are those of the answer against the reference, possible ones those that rounding the inputs leaves to "
@@ -36,7 +37,10 @@ _ABOUT = (
 def document_of(result: StabilityTable) -> Document:
     return Document(
         title="Numerical stability",
-        facts=tuple(each.format(threads=result.threads, device=result.device) for each in _ABOUT),
+        facts=tuple(
+            each.format(threads=result.threads, device="the CPU" if result.device == "cpu" else result.device)
+            for each in _ABOUT
+        ),
         sections=[
             Section("Digits, time and repeated answers", [Table("Stability", _HEADS, list(map(_cells, result.rows)))]),
             _chart(result),
@@ -93,7 +97,9 @@ def _notes(rows: Sequence[StabilityRow]) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return " and ".join(dict.fromkeys(names))
+    each = tuple(dict.fromkeys(names))
+    more = len(each) - _MOST_LISTED
+    return " and ".join((*each[:_MOST_LISTED], f"{more} more")) if more > 1 else " and ".join(each)
 
 
 def _chart(result: StabilityTable) -> Section:

@@ -111,10 +111,13 @@ def test_a_gpu_is_asked_for_all_precisions(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_all_contestants_lack_is_one_note() -> None:
     why = "no such thing"
     rows = tuple(
-        a_row(name, model=model, absent=why, code="E_UNSUPPORTED") for name in ("torch", "jax") for model in ("a", "b")
+        a_row(name, model=model, absent=why, code="E_UNSUPPORTED")
+        for name in ("torch", "jax")
+        for model in map("model-{}".format, range(20))
     )
     shown = text_of(document_of(StabilityTable(rows, seed=7, threads=2)))
     assert shown.count(why) == 1
+    assert all(f"torch, model-{number}:" not in shown for number in range(20))
 
 
 def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:
