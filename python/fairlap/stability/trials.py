@@ -28,7 +28,6 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.block_worker import block_worker, request_for
 from fairlap.race.processes.contained import with_paths
-from fairlap.request.work import Precision, Work, why_not_on
 from fairlap.scenarios.digits.race.digits_run import digits_possible
 from fairlap.scenarios.digits.scenario import is_of_digits
 from fairlap.stability.repeated import Repeated, compared
@@ -86,30 +85,12 @@ def stability_rows(plan: Plan, report: Callable[[str], None]) -> tuple[Stability
         return tuple(_row(plan, materials, runner, scratch, report) for materials in works for runner in runners)
 
 
-def rows_without(plan: Plan, precisions: Sequence[Precision]) -> tuple[StabilityRow, ...]:
-    """List each work of the plan, as no contestant can do it in precisions that the device lacks."""
-    works = {work.in_precision(each): None for each in precisions for work in plan.works}
-    return tuple(
-        msgspec.structs.replace(
-            _empty_row(work, name.text), absent=why_not_on(work.precision, plan.device), code="E_UNSUPPORTED"
-        )
-        for work in works
-        for name in plan.contestants
-    )
-
-
-def _empty_row(work: Work, contestant: str) -> StabilityRow:
-    return StabilityRow(
-        contestant=contestant, work=work.label, model=work.model, precision=work.precision, batch=work.batch
-    )
-
-
 def _row(
     plan: Plan, materials: Materials, runner: Runner, scratch: Path, report: Callable[[str], None]
 ) -> StabilityRow:
     work, name = materials.work, runner.name.text
     report(f"{work.label}: {name}")
-    row = _empty_row(work, name)
+    row = StabilityRow(contestant=name, work=work.label, model=work.model, precision=work.precision, batch=work.batch)
     if runner.missing is not None:
         return msgspec.structs.replace(row, absent=str(runner.missing), code=runner.missing.code)
     trial = _Trial(plan, plan.blocks[0], materials, runner, scratch)

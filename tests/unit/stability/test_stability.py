@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import invoke, refusal
+from fairlap.models.operations.listed import operations_matching
 from fairlap.race.planning.plan import Plan
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
@@ -96,6 +97,23 @@ def test_a_precision_that_the_device_lacks_is_a_row_that_says_so(monkeypatch: py
     assert all("a CPU has none" in row["absent"] for row in rows[-2:])
     assert (planned[0].device, planned[0].precisions) == ("cpu", ("fp32", "bf16"))
     assert refusal("stability", SUM, "--on", "torch", "--precision", "tf32").code == "E_REQUEST"
+
+
+def test_an_operation_that_lacks_a_precision_leaves_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Plan] = []
+    monkeypatch.setattr(trials, "stability_rows", lambda plan, _report: planned.append(plan) or ())
+    done = invoke("stability", "--on", "torch", "--precision", "fp32,bf16,fp16", "--json")
+    assert done.exit_code == 0, done.output
+    works = {(work.model, work.precision) for plan in planned for work in plan.works}
+    listed = {each.operation.name for each in operations_matching("stability/*")}
+    solving = {name for name in listed if "solve" in name}
+    assert {model for model, precision in works if precision == "fp32"} == listed
+    assert {model for model, precision in works if precision == "bf16"} == listed - solving
+    lacking = {(row["model"], row["precision"]) for row in json.loads(done.stdout)["rows"]}
+    assert lacking == {(name, each) for name in solving for each in ("bf16", "fp16")} | {
+        ("hard-subnormal-r4-n1024", "fp16")
+    }
+    assert refusal("stability", "hard-solve-hilbert-n4", "--on", "torch", "--precision", "bf16").code == "E_REQUEST"
 
 
 def test_a_gpu_is_asked_for_all_precisions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fairlap.race.planning.plan import Plan
     from fairlap.request.names import Contestants, Device
     from fairlap.request.work import Precision
+    from fairlap.stability.asked_parts import Part
+    from fairlap.stability.table import StabilityRow
 
 _USUAL = ("stability/*",)
 _USUAL_BATCH, _MOST_THREADS = 8, 2
@@ -83,40 +85,41 @@ def command(
     """
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.render.encoders import SUFFIXES
-    from fairlap.request.work import why_not_on
+    from fairlap.stability.asked_parts import parts_of
     from fairlap.stability.document import document_of
     from fairlap.stability.table import StabilityTable
-    from fairlap.stability.trials import failures, rows_without, stability_rows
+    from fairlap.stability.trials import failures, stability_rows
 
     files = writable(output, only=SUFFIXES)
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
     report: Callable[[str], None] = (lambda _: None) if quiet or as_json else print_note
-    has = tuple(each for each in precisions if not why_not_on(each, device)) or precisions
-    asked = {"contestants": contestants, "precision": has, "threads": threads, "seed": seed, "trust": trust}
-    plans = _plans(models or _USUAL, batch, {**asked, "device": device}, report)
-    lacks = tuple(each for each in precisions if each not in has)
+    parts = parts_of(models or _USUAL, batch, precisions, device, report)
+    common = {"contestants": contestants, "threads": threads, "seed": seed, "trust": trust, "device": device}
+    plans = [_plan(part, common, report) if part.precisions else None for part in parts]
+    rows: list[StabilityRow] = []
     with one_race(notify=report):
-        rows = tuple(row for plan in plans for row in (*stability_rows(plan, report), *rows_without(plan, lacks)))
-    status = print_document(document_of(StabilityTable(rows, seed, threads, str(device))), as_json=as_json, files=files)
+        for part, plan in zip(parts, plans, strict=True):
+            rows += () if plan is None else stability_rows(plan, report)
+            rows += part.rows_without(contestants)
+    status = print_document(
+        document_of(StabilityTable(tuple(rows), seed, threads, str(device))), as_json=as_json, files=files
+    )
     raise SystemExit(status or int(bool(failures(rows))))
 
 
-def _plans(models: tuple[str, ...], batch: int, asked: dict[str, Any], report: Callable[[str], None]) -> list[Plan]:
-    """Plan operations, whose sizes are in their names, apart from models, which take the batch."""
-    from fairlap.models.operations.listed import is_pattern
-    from fairlap.models.sources.registry import kind_of
-    from fairlap.race.operations import is_operation
+def _plan(part: Part, common: dict[str, Any], report: Callable[[str], None]) -> Plan:
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.request.race_request import RaceRequest
 
-    sized = [each for each in models if is_operation(each) or is_pattern(each)]
-    own = [each for each in models if each not in sized and kind_of(each) is not None]
-    built_in = [each for each in models if each not in sized and each not in own]
-    found = []
-    for names, of_batch in ((sized, None), (built_in, batch), (own, None)):
-        if not names:
-            continue
-        request = RaceRequest(models=tuple(names), batch=of_batch, blocks=1, data_seed=asked["seed"], **asked)
-        found.append(plan_of(request, report))
-    return found
+    return plan_of(
+        RaceRequest(
+            models=tuple(part.models),
+            precision=part.precisions,
+            batch=part.batch,
+            blocks=1,
+            data_seed=common["seed"],
+            **common,
+        ),
+        report,
+    )
