@@ -99,9 +99,20 @@ def test_a_precision_that_the_device_lacks_is_a_row_that_says_so(monkeypatch: py
     assert refusal("stability", SUM, "--on", "torch", "--precision", "tf32").code == "E_REQUEST"
 
 
-def test_an_operation_that_lacks_a_precision_leaves_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def plans_of_trials(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """Find them here once a command has run; nothing is measured."""
     planned: list[Plan] = []
-    monkeypatch.setattr(trials, "stability_rows", lambda plan, _report: planned.append(plan) or ())
+
+    def nothing(plan: Plan, _report: object) -> tuple[StabilityRow, ...]:
+        planned.append(plan)
+        return ()
+
+    monkeypatch.setattr(trials, "stability_rows", nothing)
+    return planned
+
+
+def test_an_operation_that_lacks_a_precision_leaves_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plans_of_trials(monkeypatch)
     done = invoke("stability", "--on", "torch", "--precision", "fp32,bf16,fp16", "--json")
     assert done.exit_code == 0, done.output
     works = {(work.model, work.precision) for plan in planned for work in plan.works}
@@ -117,8 +128,7 @@ def test_an_operation_that_lacks_a_precision_leaves_it_to_the_others(monkeypatch
 
 
 def test_a_gpu_is_asked_for_all_precisions(monkeypatch: pytest.MonkeyPatch) -> None:
-    planned: list[Plan] = []
-    monkeypatch.setattr(trials, "stability_rows", lambda plan, _report: planned.append(plan) or ())
+    planned = plans_of_trials(monkeypatch)
     done = invoke("stability", SUM, "--on", "torch", "--precision", "fp32,tf32", "--device", "cuda", "--json")
     assert done.exit_code == 0, done.output
     [plan] = planned

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from example_installed import install_example
 from fairlap.race.planning.plan_from_request import plan_of
-from fairlap.request.names import Contestants
+from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import RaceRequest
 from fairlap.stability import trials
 from fairlap.stability.table import StabilityRow
@@ -61,7 +61,9 @@ def test_answers_on_a_gpu_are_those_of_the_reference_and_repeat(
     install_example(tmp_path / "installed", monkeypatch)
     put_gpu_into_workers(tmp_path, monkeypatch)
     names = Contestants("example")
-    request = RaceRequest(models=("mlp",), contestants=names, batch=2, threads=1, blocks=1, seed=1, device="cuda:0")
+    request = RaceRequest(
+        models=("mlp",), contestants=names, batch=2, threads=1, blocks=1, seed=1, device=Device("cuda")
+    )
     [row] = stability_rows(plan_of(request), lambda _: None)
     assert not row.absent
     assert [found.equal for found in (row.again, row.process)] == [True, True]
