@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,16 @@ def test_one_table_has_all_in_text_markdown_html_csv_and_json() -> None:
 @pytest.mark.parametrize("format_name", ["svg", "png"])
 def test_the_picture_is_drawn(format_name: str) -> None:
     assert len(encoded(document_of(TABLE), format_name)) > 1000
+
+
+def test_marks_of_several_precisions_differ_in_shape() -> None:
+    def shapes(*precisions: str) -> set[str]:
+        rows = tuple(a_row("torch", precision=each, digits_kept=2.0, time_ns=1e3) for each in precisions)
+        picture = encoded(document_of(StabilityTable(rows, seed=7, threads=2)), "svg").decode()
+        return set(re.findall(r'aria-roledescription="point" [^>]*? d="([^"]*)"', picture))
+
+    assert len(shapes("fp32", "fp32")) == 1
+    assert len(shapes("fp32", "bf16", "fp16")) == 3
 
 
 def test_a_framework_that_lacks_an_operation_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
