@@ -77,23 +77,23 @@ def _text(found: Repeated) -> str:
 
 
 def _notes(rows: Sequence[StabilityRow]) -> list[str]:
-    """Why something is absent, each once: what all contestants lack in one line."""
+    """Why something is absent, each reason once."""
     lacking: dict[str, list[StabilityRow]] = {}
+    not_compared: dict[str, list[StabilityRow]] = {}
     for row in rows:
         if row.absent:
             lacking.setdefault(row.absent, []).append(row)
-    whole = [
-        f"{_listed(each.contestant for each in of)}, {_listed(each.model for each in of)}: {why}"
-        for why, of in lacking.items()
+            continue
+        for head, found in zip(_HEADS[-len(_CHECKS) :], row.checks, strict=True):
+            if found.why:
+                not_compared.setdefault(f"{head}: {found.why}", []).append(row)
+    return [
+        *(
+            f"{_listed(each.contestant for each in of)}, {_listed(each.model for each in of)}: {why}"
+            for why, of in lacking.items()
+        ),
+        *(f"{why} ({_listed(each.model for each in of)})" for why, of in not_compared.items()),
     ]
-    parts = [
-        f"{head}: {found.why} ({row.model})"
-        for row in rows
-        if not row.absent
-        for head, found in zip(_HEADS[-len(_CHECKS) :], row.checks, strict=True)
-        if found.why
-    ]
-    return list(dict.fromkeys([*whole, *parts]))
 
 
 def _listed(names: Iterable[str]) -> str:

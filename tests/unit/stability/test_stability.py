@@ -159,6 +159,13 @@ def test_what_all_contestants_lack_is_one_note() -> None:
     assert all(f"torch, model-{number}:" not in shown for number in range(20))
 
 
+def test_what_is_not_compared_is_one_note_for_all_works() -> None:
+    apart = Repeated(why="all its sizes are in its name")
+    rows = tuple(a_row("torch", model=f"model-{number}", batched=apart) for number in range(20))
+    shown = text_of(document_of(StabilityTable(rows, seed=7, threads=2)))
+    assert shown.count(apart.why) == 1
+
+
 def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:
     assert refusal("stability", "no-such-model", "--on", "torch").code == "E_REQUEST"
     assert refusal("stability", SUM, "--on", "torch", "-o", str(tmp_path / "a.parquet")).code == "E_OUTPUT_FORMAT"
