@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -188,6 +189,17 @@ def test_the_command_of_the_page_prints_a_ranking_and_draws_a_picture(tmp_path: 
     output("report", tmp_path / "lorenz.json", "--charts", tmp_path / "pictures")
     [picture] = (tmp_path / "pictures").glob("*scenario-work-precision.svg")
     assert picture.read_text().count('aria-roledescription="point"') >= 6
+
+
+def test_every_solver_of_the_page_s_stiff_command_comes_to_its_error() -> None:
+    pytest.importorskip("diffrax", reason="`make test-slow` installs it and runs this")
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "solve-differential-equations.md"
+    [(on, error)] = re.findall(r"compare robertson --on (\S+) --mode solve --error (\S+)", page.read_text())
+    processes, _ = raced(on, "robertson", error, ("1e-3", "1e-5", "1e-7", "1e-9"))
+    curves = {name: process.work_precision for name, process in processes.items()}
+    assert {name: curve is not None and curve.time_ns is not None for name, curve in curves.items()} == dict.fromkeys(
+        on.split(","), True
+    )
 
 
 def test_rows_say_what_they_were_ranked_by() -> None:

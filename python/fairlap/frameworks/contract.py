@@ -25,7 +25,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.fields.package_origin import OF_ENVIRONMENTS
 from fairlap.request.fields.scale import Collective, Rank
-from fairlap.request.work import Precision
+from fairlap.request.work import Precision, why_not_on
 from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -334,8 +334,8 @@ def refuse_what_is_unknown(framework: type[Framework], work: Workload, wanted: S
         raise Unsupported(f"{name} has no loop of decoding here that keeps the cache of keys and values in it")
     if not framework.has_own_model and (why := work.why_not_in(name, framework.implementation or name)):
         raise Unsupported(why)
-    if work.precision == "tf32" and wanted.device == "cpu":
-        raise Unsupported("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none")
+    if why := why_not_on(work.precision, wanted.device):
+        raise Unsupported(why)
     if why := framework.why_no_option(wanted.variant, wanted.options):
         raise Unsupported(why)
 

@@ -48,6 +48,12 @@ quantization after training, with calibration. Differential equations and enviro
 PRECISIONS_OF_MODELS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
 
 
+def why_not_on(precision: Precision, device: str) -> str:
+    """Why no framework has this precision on such a device; empty where one may."""
+    lacks = precision == "tf32" and device == "cpu"
+    return "tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none" if lacks else ""
+
+
 CALLABLE = "callable"
 """The model that stands for no model."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from fairlap import quantity_text
@@ -23,11 +23,12 @@ _HEADS = (
     "threads",
     "alone in batch",
 )
+_MOST_LISTED = 6
 _CHECKS = ("again", "process", "threads", "batched")
 _ABOUT = (
     "Digits kept are those of the answer against the reference, possible ones those that rounding the inputs leaves to "
     "any algorithm.",
-    "A time is the median call of one process, which decides nothing; 'fairlap compare' races.",
+    "A time is the median call of one process on {device}, which decides nothing; 'fairlap compare' races.",
     "The last four columns say whether the bits of the answer are the same: again in the same process, in another "
     "process, with {threads} threads instead of one, and for the first item alone instead of in its batch.",
 )
@@ -36,7 +37,10 @@ _ABOUT = (
 def document_of(result: StabilityTable) -> Document:
     return Document(
         title="Numerical stability",
-        facts=tuple(each.format(threads=result.threads) for each in _ABOUT),
+        facts=tuple(
+            each.format(threads=result.threads, device="the CPU" if result.device == "cpu" else result.device)
+            for each in _ABOUT
+        ),
         sections=[
             Section("Digits, time and repeated answers", [Table("Stability", _HEADS, list(map(_cells, result.rows)))]),
             _chart(result),
@@ -73,16 +77,29 @@ def _text(found: Repeated) -> str:
 
 
 def _notes(rows: Sequence[StabilityRow]) -> list[str]:
-    """Why something is absent, each once."""
-    whole = [f"{row.contestant}, {row.model}: {row.absent}" for row in rows if row.absent]
-    parts = [
-        f"{head}: {found.why} ({row.model})"
-        for row in rows
-        if not row.absent
-        for head, found in zip(_HEADS[-len(_CHECKS) :], row.checks, strict=True)
-        if found.why
+    """Why something is absent, each reason once."""
+    lacking: dict[str, list[StabilityRow]] = {}
+    not_compared: dict[str, list[StabilityRow]] = {}
+    for row in rows:
+        if row.absent:
+            lacking.setdefault(row.absent, []).append(row)
+            continue
+        for head, found in zip(_HEADS[-len(_CHECKS) :], row.checks, strict=True):
+            if found.why:
+                not_compared.setdefault(f"{head}: {found.why}", []).append(row)
+    return [
+        *(
+            f"{_listed(each.contestant for each in of)}, {_listed(each.model for each in of)}: {why}"
+            for why, of in lacking.items()
+        ),
+        *(f"{why} ({_listed(each.model for each in of)})" for why, of in not_compared.items()),
     ]
-    return list(dict.fromkeys([*whole, *parts]))
+
+
+def _listed(names: Iterable[str]) -> str:
+    each = tuple(dict.fromkeys(names))
+    more = len(each) - _MOST_LISTED
+    return " and ".join((*each[:_MOST_LISTED], f"{more} more")) if more > 1 else " and ".join(each)
 
 
 def _chart(result: StabilityTable) -> Section:

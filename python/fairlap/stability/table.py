@@ -40,3 +40,4 @@ class StabilityTable(PrintedDocument, frozen=True, tag="fairlap.stability/1"):
     rows: tuple[StabilityRow, ...]
     seed: int  # draws weights and inputs
     threads: int  # of the second count of threads; 1 where there was no second one
+    device: str = "cpu"

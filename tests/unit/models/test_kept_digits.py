@@ -93,6 +93,18 @@ def possible(work: Workload) -> float:
     return digits(smallest_error(forward, wide(work.weights), wide(work.inputs), ROUNDOFF, by_element=False), ROUNDOFF)
 
 
+@pytest.mark.parametrize(("each", "left"), [(655.0, 11 * math.log10(2)), (656.0, 0.0)])
+def test_a_result_beyond_the_largest_number_of_a_type_leaves_no_digit(each: float, left: float) -> None:
+    inputs, roundoff = {"numbers": np.full((1, 100), each)}, 2.0**-11
+
+    def total(_weights: Any, given: Any) -> dict[str, Array]:
+        return {"result": np.full(1, given["numbers"][0, :1].sum() * 100)}
+
+    largest = float(np.finfo(np.float16).max)  # 65,504
+    found = smallest_error(total, {}, inputs, roundoff, by_element=False, largest_number=largest)
+    assert digits(found, roundoff) == pytest.approx(left)
+
+
 def named(name: str) -> Operation:
     found = operation_named(name)
     assert found is not None

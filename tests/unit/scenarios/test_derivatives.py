@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.adapter_parts.differentiated import implementation_of
-from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_derivative import PythonDerivative
 from fairlap.models.workload import Workload
@@ -19,13 +22,15 @@ from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.run import Run
 from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.libraries import svg_of
 from fairlap.render.charts.parts.static import static_spec
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
-from fairlap.results.results import results_of
+from fairlap.results.results import Results, results_of
 from fairlap.scenarios.derivatives.scenario import Derivatives
+from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 from runs_for_rows import a_process
 
 
@@ -95,25 +100,80 @@ def test_a_direction_is_the_usual_one_or_the_one_asked_for() -> None:
         found("infer", direction="forward")
 
 
-def test_the_picture_has_the_time_and_the_direction_of_every_process_of_all_works() -> None:
-    plan = plan_of(asked(models=("map_256_to_4", "map_4_to_256"), mode="jacobian"))
+class OfOneDirection(Framework):
+    """Look for the model as the adapters of libraries do, and add one to its inputs."""
+
+    name = "of-one-direction"
+    packages = ("of-one-direction",)
+    module = "jax"
+
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        implementation_of(work, wanted, "jax")
+        assert dict(wanted.options)["jit"] == "off"  # which is of every call
+
+        def bind(inputs: Arrays) -> Callable[[], Any]:
+            [numbers] = inputs.values()
+            return lambda: numbers + 1
+
+        return Contestant(bind, None, lambda result: {"more": result}, dict, {})
+
+
+def test_the_overhead_of_a_call_is_measured_whatever_the_direction() -> None:
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
+    settings = Settings(1, options={"direction": "forward", "jit": "off"})
+    assert overhead_of_a_call_ns(OfOneDirection(), settings, "fp32") > 0
+
+
+def jacobians(contestants: str) -> Results:
+    models = ("map_256_to_4", "map_4_to_256")
+    plan = plan_of(asked(models=models, mode="jacobian", contestants=Contestants(contestants)))
     processes = []
     for block in plan.blocks:
         for name in plan.contestants:
             process = a_process(block.number, name.text, 1e6, plan.works[block.work])
             ratio = "64" if plan.works[block.work].model == "map_256_to_4" else "0.015625"
-            process.in_force = {**process.in_force, "direction": "reverse", "inputs_per_output": ratio}
+            direction = dict(name.options).get("direction", "reverse")
+            process.in_force = {**process.in_force, "direction": direction, "inputs_per_output": ratio}
             processes.append(process)
-    results = results_of(Run(plan, processes, {}, {}), "r")
+    return results_of(Run(plan, processes, {}, {}), "r")
+
+
+def drawn(results: Results, key: str) -> dict[str, Any]:
     tables = chart_tables(results)
-    assert len(tables["scenario derivatives"]) == len(processes)
-    assert {each["ratio"] for each in tables["scenario jacobians"]} == {64.0, 1 / 64}
-    [chart] = [each for each in charts_of(results, tables) if each.key == "scenario-derivatives"]
+    [chart] = [each for each in charts_of(results, tables) if each.key == key]
     spec = static_spec(chart, results, results.work_results[0], tables)
     assert spec is not None
-    drawn = spec["datasets"]["scenario derivatives"]
-    assert {each["work"].partition(" ")[0] for each in drawn} == {"map_256_to_4", "map_4_to_256"}
-    assert {each["direction"] for each in drawn} == {"reverse"}
+    return spec
+
+
+def test_the_picture_has_the_time_and_the_direction_of_every_process_of_all_works() -> None:
+    results = jacobians("torch,jax")
+    tables = chart_tables(results)
+    assert len(tables["scenario derivatives"]) == len(results.run.processes)
+    assert {each["ratio"] for each in tables["scenario jacobians"]} == {64.0, 1 / 64}
+    points = drawn(results, "scenario-derivatives")["datasets"]["scenario derivatives"]
+    assert {each["work"].partition(" ")[0] for each in points} == {"map_256_to_4", "map_4_to_256"}
+    assert {each["direction"] for each in points} == {"reverse"}
+
+
+def test_the_legend_of_jacobians_shows_a_line_of_each_direction() -> None:
+    picture = svg_of(drawn(jacobians("jax:direction=forward,jax:direction=reverse"), "scenario-jacobians"))
+    samples = re.findall(r'role-legend-symbol"[^>]*><path ([^>]*)', picture)
+    dashed = [each for each in samples if "stroke-dasharray" in each]
+    assert len(dashed) == 2
+    assert all(" stroke=" in each for each in dashed)
+
+
+def test_long_names_of_contestants_beside_long_names_of_works_are_within_the_picture() -> None:
+    four = ",".join(f"{each}:direction={way}" for each in ("jax", "torch") for way in ("forward", "reverse"))
+    legends = {
+        key: drawn(jacobians(four), key)["encoding"]["color"]["legend"]
+        for key in ("scenario-derivatives", "scenario-jacobians")
+    }
+    assert {key: each["columns"] for key, each in legends.items()} == {
+        "scenario-derivatives": 2,
+        "scenario-jacobians": 4,
+    }
 
 
 @pytest.fixture

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 from command_line import invoke, refusal
+from fairlap.models.operations.listed import operations_matching
+from fairlap.race.planning.plan import Plan
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
 from fairlap.stability import trials
@@ -62,6 +65,16 @@ def test_the_picture_is_drawn(format_name: str) -> None:
     assert len(encoded(document_of(TABLE), format_name)) > 1000
 
 
+def test_marks_of_several_precisions_differ_in_shape() -> None:
+    def shapes(*precisions: str) -> set[str]:
+        rows = tuple(a_row("torch", precision=each, digits_kept=2.0, time_ns=1e3) for each in precisions)
+        picture = encoded(document_of(StabilityTable(rows, seed=7, threads=2)), "svg").decode()
+        return set(re.findall(r'aria-roledescription="point" [^>]*? d="([^"]*)"', picture))
+
+    assert len(shapes("fp32", "fp32")) == 1
+    assert len(shapes("fp32", "bf16", "fp16")) == 3
+
+
 def test_a_framework_that_lacks_an_operation_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "stability_rows", lambda _plan, _report: TABLE.rows)
     done = invoke("stability", SUM, "--on", "torch,openvino", "--seed", "7", "--json")
@@ -70,6 +83,87 @@ def test_a_framework_that_lacks_an_operation_has_not_failed(monkeypatch: pytest.
     broken = (a_row("torch", absent="it crashed", code="E_CRASH"),)
     monkeypatch.setattr(trials, "stability_rows", lambda _plan, _report: broken)
     assert invoke("stability", SUM, "--on", "torch", "-q").exit_code == 1
+
+
+def test_a_precision_that_the_device_lacks_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Plan] = []
+
+    def measured(plan: Plan, _report: object) -> tuple[StabilityRow, ...]:
+        planned.append(plan)
+        return tuple(a_row(name.text, precision=work.precision) for work in plan.works for name in plan.contestants)
+
+    monkeypatch.setattr(trials, "stability_rows", measured)
+    command = ("stability", SUM, "--on", "torch,jax", "--precision", "fp32,tf32,bf16", "--json")
+    done = invoke(*command)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["contestant"], row["precision"], row["code"]) for row in rows] == [
+        ("torch", "fp32", ""),
+        ("jax", "fp32", ""),
+        ("torch", "bf16", ""),
+        ("jax", "bf16", ""),
+        ("torch", "tf32", "E_UNSUPPORTED"),
+        ("jax", "tf32", "E_UNSUPPORTED"),
+    ]
+    assert all("a CPU has none" in row["absent"] for row in rows[-2:])
+    assert (planned[0].device, planned[0].precisions) == ("cpu", ("fp32", "bf16"))
+    assert refusal("stability", SUM, "--on", "torch", "--precision", "tf32").code == "E_REQUEST"
+
+
+def plans_of_trials(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """Find them here once a command has run; nothing is measured."""
+    planned: list[Plan] = []
+
+    def nothing(plan: Plan, _report: object) -> tuple[StabilityRow, ...]:
+        planned.append(plan)
+        return ()
+
+    monkeypatch.setattr(trials, "stability_rows", nothing)
+    return planned
+
+
+def test_an_operation_that_lacks_a_precision_leaves_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plans_of_trials(monkeypatch)
+    done = invoke("stability", "--on", "torch", "--precision", "fp32,bf16,fp16", "--json")
+    assert done.exit_code == 0, done.output
+    works = {(work.model, work.precision) for plan in planned for work in plan.works}
+    listed = {each.operation.name for each in operations_matching("stability/*")}
+    solving = {name for name in listed if "solve" in name}
+    assert {model for model, precision in works if precision == "fp32"} == listed
+    assert {model for model, precision in works if precision == "bf16"} == listed - solving
+    lacking = {(row["model"], row["precision"]) for row in json.loads(done.stdout)["rows"]}
+    assert lacking == {(name, each) for name in solving for each in ("bf16", "fp16")} | {
+        ("hard-subnormal-r4-n1024", "fp16")
+    }
+    assert refusal("stability", "hard-solve-hilbert-n4", "--on", "torch", "--precision", "bf16").code == "E_REQUEST"
+
+
+def test_a_gpu_is_asked_for_all_precisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plans_of_trials(monkeypatch)
+    done = invoke("stability", SUM, "--on", "torch", "--precision", "fp32,tf32", "--device", "cuda", "--json")
+    assert done.exit_code == 0, done.output
+    [plan] = planned
+    assert (plan.device, plan.precisions) == ("cuda:0", ("fp32", "tf32"))
+    assert json.loads(done.stdout)["device"] == "cuda:0"
+
+
+def test_what_all_contestants_lack_is_one_note() -> None:
+    why = "no such thing"
+    rows = tuple(
+        a_row(name, model=model, absent=why, code="E_UNSUPPORTED")
+        for name in ("torch", "jax")
+        for model in map("model-{}".format, range(20))
+    )
+    shown = text_of(document_of(StabilityTable(rows, seed=7, threads=2)))
+    assert shown.count(why) == 1
+    assert all(f"torch, model-{number}:" not in shown for number in range(20))
+
+
+def test_what_is_not_compared_is_one_note_for_all_works() -> None:
+    apart = Repeated(why="all its sizes are in its name")
+    rows = tuple(a_row("torch", model=f"model-{number}", batched=apart) for number in range(20))
+    shown = text_of(document_of(StabilityTable(rows, seed=7, threads=2)))
+    assert shown.count(apart.why) == 1
 
 
 def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from example_installed import install_example
 from fairlap.race.planning.plan_from_request import plan_of
-from fairlap.request.names import Contestants
+from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import RaceRequest
 from fairlap.stability import trials
 from fairlap.stability.table import StabilityRow
 from fairlap.stability.trials import stability_rows
+from gpu_in_workers import put_gpu_into_workers
 from installed_package import install_frameworks
 
 pytestmark = pytest.mark.slow
@@ -48,6 +51,22 @@ def test_what_changes_with_threads_or_with_the_batch_is_found(which: str, rows: 
     differs = {"again": found.again, "process": found.process, "threads": found.threads, "batch": found.batched}
     assert [name for name, each in differs.items() if each.equal is False] == [which]
     assert 0 < (differs[which].relative or 0) < 1e-6
+
+
+def test_answers_on_a_gpu_are_those_of_the_reference_and_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(trials, "_SECONDS", 0.01)
+    install_example(tmp_path / "installed", monkeypatch)
+    put_gpu_into_workers(tmp_path, monkeypatch)
+    names = Contestants("example")
+    request = RaceRequest(
+        models=("mlp",), contestants=names, batch=2, threads=1, blocks=1, seed=1, device=Device("cuda")
+    )
+    [row] = stability_rows(plan_of(request), lambda _: None)
+    assert not row.absent
+    assert [found.equal for found in (row.again, row.process)] == [True, True]
 
 
 def test_what_changes_from_call_to_call_is_found(rows: dict[str, StabilityRow]) -> None:

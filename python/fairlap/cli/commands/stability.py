@@ -12,13 +12,15 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT, writable
-from fairlap.cli.options.values import CONTESTANTS, MODEL_OR_FILE, one_or_more
+from fairlap.cli.options.values import CONTESTANTS, DEVICE, MODEL_OR_FILE, one_or_more
 from fairlap.cli.output import print_document, print_note
 
 if TYPE_CHECKING:
     from fairlap.race.planning.plan import Plan
-    from fairlap.request.names import Contestants
+    from fairlap.request.names import Contestants, Device
     from fairlap.request.work import Precision
+    from fairlap.stability.asked_parts import Part
+    from fairlap.stability.table import StabilityRow
 
 _USUAL = ("stability/*",)
 _USUAL_BATCH, _MOST_THREADS = 8, 2
@@ -42,12 +44,13 @@ fairlap stability mlp hard-softmax-r64-n1000-s100 --on torch,jax --precision fp3
 @click.option(
     "--precision",
     "precisions",
-    type=one_or_more("fp32", "fp16", "bf16", "autocast"),
+    type=one_or_more("fp32", "fp16", "bf16", "autocast", "tf32"),
     metavar="NAME,...",
     default="fp32",
     show_default=True,
-    help="fp32, fp16, bf16, autocast.",
+    help="fp32, fp16, bf16, autocast, tf32 (on a GPU).",
 )
+@click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
 @click.option(
     "--batch",
     type=click.IntRange(1),
@@ -66,6 +69,7 @@ def command(
     models: tuple[str, ...],
     contestants: Contestants,
     precisions: tuple[Precision, ...],
+    device: Device,
     batch: int,
     seed: int | None,
     trust: bool,
@@ -81,6 +85,7 @@ def command(
     """
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.render.encoders import SUFFIXES
+    from fairlap.stability.asked_parts import parts_of
     from fairlap.stability.document import document_of
     from fairlap.stability.table import StabilityTable
     from fairlap.stability.trials import failures, stability_rows
@@ -89,29 +94,32 @@ def command(
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
     report: Callable[[str], None] = (lambda _: None) if quiet or as_json else print_note
-    asked = {"contestants": contestants, "precision": precisions, "threads": threads, "seed": seed, "trust": trust}
-    plans = _plans(models or _USUAL, batch, asked, report)
+    parts = parts_of(models or _USUAL, batch, precisions, device, report)
+    common = {"contestants": contestants, "threads": threads, "seed": seed, "trust": trust, "device": device}
+    plans = [_plan(part, common, report) if part.precisions else None for part in parts]
+    rows: list[StabilityRow] = []
     with one_race(notify=report):
-        rows = tuple(row for plan in plans for row in stability_rows(plan, report))
-    status = print_document(document_of(StabilityTable(rows, seed, threads)), as_json=as_json, files=files)
+        for part, plan in zip(parts, plans, strict=True):
+            rows += () if plan is None else stability_rows(plan, report)
+            rows += part.rows_without(contestants)
+    status = print_document(
+        document_of(StabilityTable(tuple(rows), seed, threads, str(device))), as_json=as_json, files=files
+    )
     raise SystemExit(status or int(bool(failures(rows))))
 
 
-def _plans(models: tuple[str, ...], batch: int, asked: dict[str, Any], report: Callable[[str], None]) -> list[Plan]:
-    """Plan operations, whose sizes are in their names, apart from models, which take the batch."""
-    from fairlap.models.operations.listed import is_pattern
-    from fairlap.models.sources.registry import kind_of
-    from fairlap.race.operations import is_operation
+def _plan(part: Part, common: dict[str, Any], report: Callable[[str], None]) -> Plan:
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.request.race_request import RaceRequest
 
-    sized = [each for each in models if is_operation(each) or is_pattern(each)]
-    own = [each for each in models if each not in sized and kind_of(each) is not None]
-    built_in = [each for each in models if each not in sized and each not in own]
-    found = []
-    for names, of_batch in ((sized, None), (built_in, batch), (own, None)):
-        if not names:
-            continue
-        request = RaceRequest(models=tuple(names), batch=of_batch, blocks=1, data_seed=asked["seed"], **asked)
-        found.append(plan_of(request, report))
-    return found
+    return plan_of(
+        RaceRequest(
+            models=tuple(part.models),
+            precision=part.precisions,
+            batch=part.batch,
+            blocks=1,
+            data_seed=common["seed"],
+            **common,
+        ),
+        report,
+    )

@@ -68,6 +68,9 @@ from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
+_NO_SUCH_PRODUCT = "is not supported by dot_general"
+"""Of an algorithm of products that XLA lacks, such as that of jax.nn.dot_product_attention in fp16 on a CPU."""
+
 _PRODUCTS: Mapping[Precision, str] = {"fp32": "highest", "tf32": "tensorfloat32"}  # on a GPU
 
 
@@ -246,7 +249,12 @@ def _compiled(
         return function, None
     step = jax.jit(function)
     with phase("lower"):
-        lowered = step.lower(*arguments)
+        try:
+            lowered = step.lower(*arguments)
+        except ValueError as error:
+            if _NO_SUCH_PRODUCT not in str(error):
+                raise
+            raise Unsupported(f"jax has no such product on this device: {error}") from None
     with phase("compile"):
         return step, lowered.compile()  # kept by JAX: the step finds it, and its own way in is 1 us shorter
 

@@ -56,13 +56,22 @@ def other_kinds(values: Array, expected: Array) -> int:
     return int(np.count_nonzero(~alike))
 
 
-def smallest_error(forward: Forward, weights: Arrays, inputs: Arrays, roundoff: float, by_element: bool) -> float:
+def smallest_error(
+    forward: Forward,
+    weights: Arrays,
+    inputs: Arrays,
+    roundoff: float,
+    by_element: bool,
+    largest_number: float = math.inf,
+) -> float:
     """Find by how much the answer moves, relatively, when each weight and input is moved by one rounding.
 
-    At least one rounding: the answer itself is rounded.
+    At least one rounding: the answer itself is rounded. One beyond the largest number of the precision is lost whole.
     """
     rng = np.random.default_rng(_SEED)
     expected, largest = forward(weights, inputs), roundoff
+    if any(np.any(np.isfinite(values) & (np.abs(values) > largest_number)) for values in expected.values()):
+        return 1.0
     for _ in range(_DRAWS):
         moved = forward(_moved(weights, roundoff, rng), _moved(inputs, roundoff, rng))
         for name, values in expected.items():

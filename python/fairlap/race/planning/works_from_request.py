@@ -51,7 +51,7 @@ from fairlap.request.race_request import (
     MOST_BATCH,
     RaceRequest,
 )
-from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
+from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work, why_not_on
 from fairlap.suggestions import not_one_of, with_hint
 from fairlap.worker.process_options import CHECKOUT
 
@@ -188,8 +188,8 @@ def precisions_asked(request: RaceRequest) -> tuple[Precision, ...]:
     """Each once; by default the usual one of what is asked. Raises InvalidRequest for what no contestant could do."""
     given = precision_asked(request) if request.precision is None else request.precision
     found = given if isinstance(given, tuple) else (given,)
-    if "tf32" in found and request.device == "cpu":
-        raise InvalidRequest("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none: add --device cuda")
+    if why := next(filter(None, (why_not_on(each, request.device) for each in found)), ""):
+        raise InvalidRequest(f"{why}: add --device cuda")
     if "int8" in found and (with_loss := next((mode for mode in modes_asked(request) if MODES[mode].holds_labels), "")):
         raise InvalidRequest(f"int8 is for inference; a quantized model has no gradients: leave out --mode {with_loss}")
     if request.max_drop is not None and "fp32" not in found:

@@ -69,20 +69,24 @@ def time_by_parameters(judged: JudgedAxis, several_lines: bool) -> Chart:
     bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
         x=x, y=alt.Y("judged_low:Q"), y2="judged_high:Q", color=coloured()
     )
-    apart = {"strokeDash": alt.StrokeDash("line:N", legend=alt.Legend(title=None, orient="top"))}
-    lines = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
+    legend = alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolSize=400, labelLimit=300)
+    apart = {"strokeDash": alt.StrokeDash("line:N", legend=legend)}
+    lines = base.mark_line(strokeWidth=2).encode(
+        x=x, y=y, color=coloured(), **(apart if several_lines else {"detail": "line:N"})
+    )
+    # Separate from the lines: points on a line leave the legend of its dashes without strokes.
+    marks = base.mark_circle(size=50, opacity=1).encode(
         x=x,
         y=y,
         color=coloured(),
         tooltip=["model:N", "contestant:N", "parameters:Q", alt.Tooltip("shown:N", title=judged.by)],
-        **(apart if several_lines else {"detail": "line:N"}),
     )
     return Chart(
         "judged_by_parameters",
         f"{judged.by[:1].upper()}{judged.by[1:]} by parameters",
         "Sizes of one family, with 95 % intervals. Both axes are logarithmic.",
         (TABLE,),
-        spec_of(alt.layer(bands, lines).properties(height=280)),
+        spec_of(alt.layer(bands, lines, marks).properties(height=280)),
         scope="works",
         keyed=True,
     )

@@ -38,21 +38,24 @@ def _spec() -> dict[str, Any]:
             "x": _TIME,
             "y": {"field": "work", "type": "nominal", "title": None, "axis": {"labelLimit": 300}},
             "color": {"field": "contestant", "type": "nominal"},
-            "shape": {"field": "direction", "type": "nominal"},
+            "shape": {"field": "direction", "type": "nominal", "legend": {"title": None, "orient": "bottom"}},
         },
     }
 
 
 def _spec_by_ratio() -> dict[str, Any]:
     ratio = {"field": "ratio", "type": "quantitative", "scale": {"type": "log"}, "title": "inputs for each output"}
+    legend = {"title": None, "orient": "bottom", "symbolType": "stroke", "symbolSize": 400}
     return {
-        "mark": {"type": "line", "point": {"filled": True, "size": 60}},
-        "encoding": {
-            "x": ratio,
-            "y": _TIME,
-            "color": {"field": "contestant", "type": "nominal"},
-            "strokeDash": {"field": "direction", "type": "nominal", "legend": {"symbolType": "stroke"}},
-        },
+        "encoding": {"x": ratio, "y": _TIME, "color": {"field": "contestant", "type": "nominal"}},
+        "layer": [
+            {
+                "mark": "line",
+                "encoding": {"strokeDash": {"field": "direction", "type": "nominal", "legend": legend}},
+            },
+            # Separate from the lines: points on a line leave the legend of its dashes without strokes.
+            {"mark": {"type": "point", "filled": True, "size": 60}},
+        ],
     }
 
 

@@ -6,11 +6,13 @@ Measured with the built-in model ``empty``, in the process and with the settings
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairlap.errors import described
+from fairlap.frameworks.adapter_parts.differentiated import DIRECTION
 from fairlap.frameworks.contract import Framework, Settings, device_number
 from fairlap.models.arrays import Arrays
 from fairlap.models.registry import spec_at
@@ -37,10 +39,14 @@ def serve(held: Held, _request: Overhead) -> tuple[OverheadMeasured, tuple[()]]:
 
 
 def overhead_of_a_call_ns(framework: Framework, settings: Settings, precision: Precision) -> float:
-    """Measure the median; int8 is measured in float32, since quantization has nothing to do in this model."""
+    """Measure the median of an inference, which takes no direction of derivatives.
+
+    int8 is measured in float32, since quantization has nothing to do in this model.
+    """
     from fairlap.engine import time_calls
 
     inputs = _inputs()
+    settings = replace(settings, options={name: each for name, each in settings.options.items() if name != DIRECTION})
     held: Precision = "fp32" if precision == "int8" else precision
     work = Workload(spec_at(EMPTY), EMPTY, 1, "infer", held, {}, inputs)
     contestant = framework.prepare(work, settings, lambda _: nullcontext())

@@ -87,9 +87,14 @@ def test_sizes_of_a_family_are_one_chart_against_their_parameters() -> None:
 
 def test_works_of_a_family_that_differ_in_more_than_the_size_are_separate_lines() -> None:
     found = results_of(run_of(models=("vit:tiny", "vit:small"), batches=(4, 8)), "r")
-    assert {each["line"] for each in chart_tables(found)["sizes"]} == {
-        f"vit · infer · fp32 · batch {batch}" for batch in (4, 8)
-    }
+    tables = chart_tables(found)
+    assert {each["line"] for each in tables["sizes"]} == {f"vit · infer · fp32 · batch {batch}" for batch in (4, 8)}
+    [chart] = [each for each in charts_of(found, tables) if each.key == "judged_by_parameters"]
+    spec = static_spec(chart, found, found.work_results[0], tables)
+    assert spec is not None
+    dashed = [key for key in re.findall(r'role-legend-symbol"[^>]*><path ([^>]*)', svg_of(spec)) if "dasharray" in key]
+    assert len(dashed) == 2
+    assert all(" stroke=" in key for key in dashed)
 
 
 def test_models_that_are_no_sizes_of_one_family_have_no_such_chart() -> None:

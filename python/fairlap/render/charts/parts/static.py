@@ -11,6 +11,7 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.render.charts.charts_of_run import charts_of, main_chart_of, main_charts_by_batch
 from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.charts.parts.chart_tables import chart_tables, group_of
+from fairlap.render.charts.parts.labels import WIDE, short_names
 from fairlap.render.charts.parts.libraries import STILL_FONT, png_of, svg_of, vl_convert
 from fairlap.render.charts.parts.look import LIGHT, filled_in
 from fairlap.request.work import Work
@@ -18,7 +19,7 @@ from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
 _WIDTH = 720
-_COLUMN_OF_KEY = 130
+_KEY_WITHOUT_NAME, _LETTER_OF_KEY = 30, 7
 _OF_A_PART = ("data", "layer", "title", "description", "width", "height")  # data that all layers share stand above them
 
 Record = Mapping[str, Any]
@@ -142,8 +143,9 @@ def static_spec(
     ordered = [result.contestant for result, _ in work_result.with_rows()]
     names = [name for name in ordered if name in present]
     spec: dict[str, Any] = filled_in(chart.spec, LIGHT, names, [colours[name] for name in names])
+    columns = _columns_of_legends(spec, names)
     for legend in _legends(spec):
-        legend["columns"] = max(1, _WIDTH // _COLUMN_OF_KEY)
+        legend["columns"] = columns
     if "facet" in spec:
         spec["spec"]["width"] = _WIDTH - 100
         spec["data"] = {"values": data[chart.tables[0]]}
@@ -172,6 +174,14 @@ def _wanted(record: Record, chart: Chart, work_result: WorkResult, works: set[st
         return bool(record["conditions"] == work_result.conditions)
     same_work = bool(record["work_id"] == work_result.work.id)
     return same_work and (chart.scope == "both conditions" or record["conditions"] == work_result.conditions)
+
+
+def _columns_of_legends(spec: dict[str, Any], names: Sequence[str]) -> int:
+    """Find how many keys of contestants fit above the plot, which begins where the labels of its rows end."""
+    axis = spec.get("encoding", {}).get("y", {}).get("axis") or {}
+    shown = short_names(names, WIDE).values()
+    key = _KEY_WITHOUT_NAME + _LETTER_OF_KEY * max(map(len, shown), default=0)
+    return max(1, (_WIDTH - int(axis.get("labelLimit", 0))) // key)
 
 
 def _legends(spec: Any) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +20,11 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName
+from fairlap.request.work import Precision
 from fairlap.scenarios.digits.digits_found import DigitsFound
+
+_LARGEST_NUMBER: Mapping[Precision, float] = {"fp16": float(np.finfo(np.float16).max)}
+_LARGEST_OF_FLOAT32 = float(np.finfo(np.float32).max)  # and nearly that of bfloat16
 
 
 class DigitsRun(AfterTurns):
@@ -45,18 +50,25 @@ class DigitsRun(AfterTurns):
 def digits_possible(materials: Materials, others: int = 0, elements: int = 0) -> DigitsFound:
     roundoff = UNIT_ROUNDOFF[materials.work.precision]
     inputs = tuple(str(materials.inputs_file(which)) for which in IN_TURN)
-    least = _least_error(materials.work.model, materials.package, str(materials.weights_file), inputs, roundoff)
+    largest = _LARGEST_NUMBER.get(materials.work.precision, _LARGEST_OF_FLOAT32)
+    least = _least_error(
+        materials.work.model, materials.package, str(materials.weights_file), inputs, roundoff, largest
+    )
     return DigitsFound(roundoff, least, others, elements)
 
 
 @cache
-def _least_error(model: str, package: str, weights_file: str, inputs: tuple[str, ...], roundoff: float) -> float:
+def _least_error(
+    model: str, package: str, weights_file: str, inputs: tuple[str, ...], roundoff: float, largest: float
+) -> float:
     """Of the inputs on which the problem amplifies rounding the most."""
     operation = operation_named(model)
     assert isinstance(operation, Hard)
     forward, weights = reference_at(package).forward, _in_float64(safetensors.read(Path(weights_file)))
     return max(
-        smallest_error(forward, weights, _in_float64(safetensors.read(Path(file))), roundoff, operation.by_element)
+        smallest_error(
+            forward, weights, _in_float64(safetensors.read(Path(file))), roundoff, operation.by_element, largest
+        )
         for file in inputs
     )
 
