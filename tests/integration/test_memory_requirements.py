@@ -57,7 +57,10 @@ def peak_by_hand(words: list[str], folder: Path | None = None) -> int:
 
     They are started by a small process, since Linux counts the memory of what starts a program as the program's own.
     """
-    runs = (subprocess.run([sys.executable, "-ISc", _PEAK, *words], cwd=folder, check=True, capture_output=True) for _ in range(5))
+    runs = (
+        subprocess.run([sys.executable, "-ISc", _PEAK, *words], cwd=folder, check=True, capture_output=True)
+        for _ in range(5)
+    )
     return median_low(int(run.stdout) * 1024 for run in runs)
 
 
