@@ -43,7 +43,8 @@ NEEDS_LLAMA_CPP = pytest.mark.skipif(
     find_spec("llama_cpp") is None or find_spec("sse_starlette") is None,
     reason="needs llama-cpp-python[server], which pip compiles",
 )
-IN_FLOAT32 = "ready_within=10m:args=--type_k 0 --type_v 0"  # what is held of prompts, which is in float16 by default
+# What is held of prompts, which is in float16 by default. More threads than have a core spin while they wait.
+IN_FLOAT32 = "ready_within=10m:args=--type_k 0 --type_v 0 --n_threads 1 --n_threads_batch 1"
 NEEDS_LLAMA = pytest.mark.skipif(shutil.which(LLAMA_SERVER) is None, reason=f"needs {LLAMA_SERVER} of llama.cpp")
 
 
