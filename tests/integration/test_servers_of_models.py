@@ -43,7 +43,8 @@ NEEDS_LLAMA_CPP = pytest.mark.skipif(
     find_spec("llama_cpp") is None or find_spec("sse_starlette") is None,
     reason="needs llama-cpp-python[server], which pip compiles",
 )
-IN_FLOAT32 = "ready_within=10m:args=--type_k 0 --type_v 0"  # what is held of prompts, which is in float16 by default
+# What is held of prompts, which is in float16 by default. More threads than have a core spin while they wait.
+IN_FLOAT32 = "ready_within=10m:args=--type_k 0 --type_v 0 --n_threads 1 --n_threads_batch 1"
 NEEDS_LLAMA = pytest.mark.skipif(shutil.which(LLAMA_SERVER) is None, reason=f"needs {LLAMA_SERVER} of llama.cpp")
 
 
@@ -81,7 +82,7 @@ def answers_of(name: str) -> Iterator[tuple[str, int, str]]:
         started.wait_until_ready()
         client = StreamClient(started.server, Certificates().context(), TOKENS)
         for text in TEXTS:
-            body = started.server.body(Prompt(prompt=text), TOKENS, "forced")
+            body = started.server.body(Prompt(prompt=text), TOKENS, started.server.protocol.fields[0])
             found = answer_in(client.ask(body), started.server)
             assert found.failure is None, found.failure
             yield found.text, found.tokens, found.finish
@@ -147,6 +148,15 @@ def test_two_real_servers_race_with_the_same_tokens(folder: Path) -> None:
     found = raced(folder, llama, server)
     assert all(map(is_whole, found.rows)), [(row.code, row.warnings) for row in found.rows]
     assert shares_of(found) == [1.0]
+
+
+@NEEDS_LLAMA_CPP
+def test_llama_cpp_pythons_server_answers_as_generate_does(folder: Path) -> None:
+    pytest.importorskip("gguf", reason="`make test` installs it and runs this")
+    file = gguf_with_tokenizer(folder, folder.parent / "alone.gguf")
+    found = list(answers_of(f"serve:llama-cpp:model={file}:{IN_FLOAT32}"))
+    assert [text for text, _, _ in found] == generated(folder, TEXTS)
+    assert {(tokens, finish) for _, tokens, finish in found} == {(TOKENS, "length")}
 
 
 @NEEDS_SERVE

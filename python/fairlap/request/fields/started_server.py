@@ -25,7 +25,7 @@ _NAMES = "|".join(OPTIONS)
 _OUTSIDE_QUOTES = r'(?=(?:[^"]*"[^"]*")*[^"]*$)'
 _AT_AN_OPTION = re.compile(rf"\s*[:,]\s*(?=(?:{_NAMES})=){_OUTSIDE_QUOTES}")
 _AN_OPTION = re.compile(rf"\s*(?:{_NAMES})=")
-_NAMED = re.compile(r"(?P<name>[a-z][a-z0-9-]*)\s*(?P<version>==\s*[^:,\s]+)?")
+_NAMED = re.compile(r"(?P<name>[a-z][a-z0-9_.-]*)\s*(?P<version>==\s*[^:,\s]+)?")
 
 
 def is_started(text: str) -> bool:

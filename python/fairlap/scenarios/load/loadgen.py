@@ -273,8 +273,6 @@ def _settings(loadgen: Any, request: LoadGenRun, items: int, issue: Issue, expec
     settings.qsl_rng_seed, settings.sample_index_rng_seed, settings.schedule_rng_seed = seeds[:3]
     settings.accuracy_log_rng_seed = seeds[3]
     settings.accuracy_log_sampling_target = request.logged_answers
-    settings.performance_issue_same = request.same_item
-    settings.performance_issue_unique = request.each_item_once
     percentile = request.judged_percentile
     if request.scenario == "single-stream":
         settings.single_stream_target_latency_percentile = percentile
@@ -295,9 +293,6 @@ def _settings(loadgen: Any, request: LoadGenRun, items: int, issue: Issue, expec
 
 
 def _least_queries(request: LoadGenRun, items: int) -> int:
-    if request.each_item_once:
-        size = request.samples_per_query if request.scenario == "multi-stream" else 1
-        return max(items // size, 1)
     if request.least_queries is not None:
         return request.least_queries
     if request.scenario == "offline":

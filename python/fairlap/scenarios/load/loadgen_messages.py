@@ -106,8 +106,6 @@ class LoadGenRun(Ask[LoadGenResult], frozen=True, tag="loadgen_run"):
     samples_per_query: int = 8  # multi-stream
     expected_latency_s: float | None = None  # of a call of the largest group; None: it is measured before
     seed: int = 0
-    same_item: bool = False  # ask about one item over and over, as MLPerf's audit TEST04 does
-    each_item_once: bool = False  # that many queries, each about an item that none before asked about
     logged_answers: int = 0  # about so many, drawn at random, go into the log while it is timed, as in audit TEST01
     give_up_s: float = 30.0  # without an answer while some are missing
     workers: int = 1  # threads that serve samples
@@ -155,5 +153,3 @@ def require_run(request: LoadGenRun, items: int) -> None:
         raise InvalidRequest(f"percentile must be between 0 and 1, exclusive (got {request.percentile})")
     if request.samples_per_query < 1:
         raise InvalidRequest(f"samples_per_query must be at least 1 (got {request.samples_per_query})")
-    if request.same_item and request.each_item_once:
-        raise InvalidRequest("each_item_once does not go with same_item")

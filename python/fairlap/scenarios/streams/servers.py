@@ -18,7 +18,7 @@ from fairlap.frameworks.programs.python_callable import imported_callable
 from fairlap.frameworks.registry import framework_names
 from fairlap.printable import one_line
 from fairlap.request.fields.server_address import BY_GRPC, ServerAddress, require_loopback, server_address
-from fairlap.request.fields.started_server import API, KEY_FROM, MODEL, OF_ANY_SERVER, TIMEOUT
+from fairlap.request.fields.started_server import API, KEY_FROM, MODEL, OF_ANY_SERVER, SERVE, TIMEOUT
 from fairlap.request.names import ContestantName
 from fairlap.request.units import Seconds, require_within_a_day
 from fairlap.scenarios.streams.prompts import Prompt
@@ -29,8 +29,10 @@ from fairlap.scenarios.streams.protocols.kserve_grpc import KServeByGrpc
 from fairlap.scenarios.streams.protocols.ollama import OllamaChat, OllamaGenerate
 from fairlap.scenarios.streams.protocols.openai import Chat, Completions
 from fairlap.scenarios.streams.protocols.tgi import TextGenerationInference
+from fairlap.scenarios.streams.started.known_servers import IN_PROCESS
 from fairlap.scenarios.streams.started.server_start import ServerStart, is_started, start_of
 from fairlap.secrets import HIDDEN
+from fairlap.suggestions import did_you_mean
 
 _TIMEOUT_S = 60.0
 _EXAMPLE = "http://127.0.0.1:8000/v1:model=NAME"
@@ -169,13 +171,15 @@ def _api_by_http(options: Mapping[str, str], *, chat: bool) -> Api:
 def _function(contestant: ContestantName) -> StreamServer:
     """Import ``package.module:function``. The names of frameworks are none of modules here."""
     options = dict(contestant.options)
+    hint = did_you_mean(contestant.framework, (SERVE, *IN_PROCESS))
     if not contestant.variant or contestant.version or contestant.framework in framework_names():
         raise _refused(
-            f"{contestant.text} is neither the address of a server nor a function that asks one; write {_EXAMPLE}, or "
-            "package.module:function"
+            f"{contestant.text} is neither the address of a server nor a function that asks one; "
+            + (hint or f"write {_EXAMPLE}, or package.module:function")
         )
     if unknown := {*options} - {TIMEOUT}:
-        raise _refused(f"a function that asks has no option {min(unknown)}=; it takes {TIMEOUT}")
+        takes = f"; it takes {TIMEOUT}" + (f" ({hint})" if hint else "")
+        raise _refused(f"a function that asks has no option {min(unknown)}={takes}")
     function = imported_callable(f"{contestant.framework}:{contestant.variant}")
     return StreamServer(contestant.text, None, "", "function", "", _timeout_s(options), function)  # type: ignore[arg-type]
 

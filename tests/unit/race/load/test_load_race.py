@@ -11,12 +11,14 @@ from fairlap.meters import disturbances
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
-from fairlap.request.fields.load import Load
+from fairlap.request.fields.load import Load, Scenario
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.load.load_messages import STAMPS
 from fairlap.scenarios.load.race import load_run
+from fairlap.scenarios.load.race.loadgen_check import ACCURACY as ACCURACY_FOLDER
 from fairlap.scenarios.load.race.loadgen_check import WHEN as WHEN_LOADGEN
+from fairlap.scenarios.load.race.loadgen_check import WHEN_TIMED
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc
 from served_framework import CALL_S, MET, install_served
@@ -154,7 +156,7 @@ def test_a_budget_that_is_spent_ends_the_search_with_what_it_found() -> None:
 @pytest.mark.slow
 def test_loadgen_judges_a_rate_below_the_largest_one_once() -> None:
     pytest.importorskip("mlperf_loadgen")
-    race = run_race(plan_of("served", blocks=2))
+    race = run_race(plan_of("served", Load(0.9, 5.0, trial_s=0.1), blocks=2))
     first, second = (process.load for process in race.processes)
     assert first is not None
     assert second is not None
@@ -181,7 +183,11 @@ def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tm
         assert row.largest_rate_per_s is None
     errors = [error for process in race.processes for error in process.errors if error.when == WHEN_LOADGEN]
     assert len(errors) == 4
-    assert (tmp_path / "logs" / "block-0-served" / "mlperf_log_accuracy.json").exists()
+    of_block = tmp_path / "logs" / "block-0-served"
+    assert (of_block / ACCURACY_FOLDER / "mlperf_log_accuracy.json").stat().st_size
+    of_timed = (of_block / "mlperf_log_summary.txt").read_text()  # not of the run for accuracy that came after it
+    assert "Performance" in of_timed
+    assert "Result is : VALID" in of_timed
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -203,3 +209,16 @@ def test_a_contestant_whose_answers_are_wrong_in_loadgen_is_disqualified() -> No
     pytest.importorskip("mlperf_loadgen")
     [process] = raced(plan_of("served:wrong", Load(0.99, 0.0, trial_s=0.1, scenario="offline"))).values()
     assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message
+
+
+@pytest.mark.parametrize("scenario", ["single-stream", "offline"])
+def test_a_contestant_whose_answers_are_wrong_only_while_loadgen_times_it_is_disqualified(scenario: Scenario) -> None:
+    """Where each item is asked about once, for accuracy, all of its answers are right."""
+    pytest.importorskip("mlperf_loadgen")
+    load = Load(0.9, 0.0, trial_s=0.2, scenario=scenario)
+    processes = raced(plan_of("served,served:tires", load))
+    honest, tiring = processes["served"], processes["served:tires"]
+    assert honest.outcome == "finished", honest.message
+    assert {error.when for error in honest.errors} >= {WHEN_LOADGEN, WHEN_TIMED}
+    assert (tiring.outcome, tiring.code) == ("disqualified", "E_OUTPUT"), tiring.message
+    assert WHEN_TIMED in tiring.message

@@ -53,6 +53,17 @@ def test_in_single_stream_the_figure_is_the_latency_at_the_percentile(tmp_path: 
     assert {each.name for each in tmp_path.iterdir()} >= {SUMMARY, DETAIL, ACCURACY}
 
 
+@pytest.mark.parametrize("wrong_by", [0.0, 1.0])
+def test_answers_that_are_drawn_while_it_is_timed_are_in_the_log(wrong_by: float, tmp_path: Path) -> None:
+    issue = Issue(sleeping(0).serve, lambda items, count: [each + wrong_by for each in answers(items, count)])
+    result = run_loadgen(request("server", tmp_path, logged_answers=30), ITEMS, issue)
+    found = answers_in(tmp_path, OUTPUTS)
+    assert 0 < len(found) < result.samples
+    for each in found:
+        assert each.outputs["item"] == each.item + wrong_by
+        assert each.outputs["twice"] == 2 * each.item + wrong_by
+
+
 def test_in_multi_stream_a_query_of_several_samples_is_one_batch(tmp_path: Path) -> None:
     result = run_loadgen(request("multi-stream", tmp_path), ITEMS, sleeping(largest_batch=4))
     assert (result.valid, result.unit, result.largest_group) == (True, "s", 4)
@@ -296,7 +307,6 @@ def test_the_seed_decides_which_items_are_asked_about(tmp_path: Path) -> None:
         {"bound_s": 0.0},
         {"percentile": 1.0},
         {"samples_per_query": 0},
-        {"same_item": True, "each_item_once": True},
     ],
 )
 def test_what_loadgen_would_only_log_is_refused(parts: dict[str, Any], tmp_path: Path) -> None:

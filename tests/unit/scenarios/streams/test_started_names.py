@@ -134,6 +134,30 @@ def test_what_cannot_be_started_is_refused(text: str, code: str) -> None:
     assert raised.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("serve:lama-cpp:model=.", "llama-cpp"),
+        ("serve:llama_cpp:model=.", "llama-cpp"),
+        ("serve:llama.cpp:model=.", "llama-cpp"),
+        ("serve:transformer==5.24.0:model=.", "transformers"),
+        ("transformer:model=.", "transformers"),
+        ("serv:llama-cpp:model=.", "serve"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_one_that_was_meant(text: str, meant: str) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        server(text)
+    assert f"did you mean {meant}?" in str(raised.value)
+
+
+def test_a_name_like_none_is_answered_with_how_any_server_is_started() -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        server("serve:vllm:model=.")
+    assert "did you mean" not in str(raised.value)
+    assert "serve:command=" in str(raised.value)
+
+
 def test_it_is_for_files_of_prompts_alone(tmp_path: Path) -> None:
     assert refusal("load", "mlp", "--on", COMMAND, "--p99", "20ms").code
     assert refusal("compare", "mlp", "--on", COMMAND).code

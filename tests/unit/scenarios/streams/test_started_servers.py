@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.race import server_environments
 from fairlap.scenarios.streams.race.started_servers import new_log
 from fairlap.scenarios.streams.servers import stream_server
 from fairlap.scenarios.streams.started import started_server
@@ -240,6 +242,32 @@ def test_a_program_that_is_not_there_fails_alone(prompts: Path) -> None:
     assert row_of(found, honest).outcome == "finished"
 
 
+@pytest.mark.parametrize(
+    ("name", "missing", "install"),
+    [
+        ("serve:llama-cpp", "llama_cpp", "pip install 'llama-cpp-python[server]'"),
+        ("serve:llama-cpp", "sse_starlette", "pip install 'llama-cpp-python[server]'"),
+        ("serve:transformers", "transformers", "pip install 'transformers[serving]' torch"),
+        ("transformers", "torch", "pip install transformers torch"),
+        ("onnxruntime-genai", "onnxruntime_genai", "pip install onnxruntime-genai"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_the_line_that_installs_it(
+    name: str, missing: str, install: str, prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "m.gguf" if "llama" in name else tmp_path
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    is_here = ModuleSpec("installed", None)
+    monkeypatch.setattr(server_environments, "find_spec", lambda module: None if module == missing else is_here)
+    lacking, honest = f"{name}:model={model}", planted()
+    found = raced_by_name(prompts, lacking, honest, **HOW)
+    assert row_of(found, lacking).code == "E_NOT_INSTALLED"
+    message = next(each.message for each in found.run.processes if each.contestant == lacking)
+    assert missing in message
+    assert message.endswith(install)
+    assert row_of(found, honest).outcome == "finished"
+
+
 def test_another_program_on_its_port_does_not_answer_for_it(prompts: Path, pids: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         url = f":url=http://127.0.0.1:{other.getsockname()[1]}/v1"
@@ -323,7 +351,7 @@ def test_left_running_is_not_ranked(prompts: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_it_is_ready_by_the_path_that_the_user_names(started: Callable[..., StartedServer]) -> None:
-    found = started(more=":health=/health:ready_within=5s")
+    found = started(more=":health=/health")
     found.wait_until_ready()
     assert found.why_ended() is None
     with pytest.raises(ServerNotReady):

@@ -127,6 +127,7 @@ class LoadRun(AfterTurns):
                 raise LoadGenFailed(_TOKENS_ALONE)
             loadgen = check.in_scenario(process, load.scenario)
             result.load = msgspec.structs.replace(found, loadgen=loadgen)
+            result.errors += check.while_timed(result.in_force)
             result.errors += check.accuracy(process.worker, result.in_force)
             return
         asked = load.scenario == "server" or self._is_first
@@ -137,6 +138,7 @@ class LoadRun(AfterTurns):
             result.load = msgspec.structs.replace(found, loadgen_absent=why)
         else:
             result.load = msgspec.structs.replace(found, loadgen=check.below(process.worker, rate))
+            result.errors += check.while_timed(result.in_force)
 
     def _offered(self, process: OneProcess, offered: Offered) -> tuple[LoadTrial, Samples]:
         load = self._load

@@ -18,13 +18,16 @@ from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.process_result import AnswerError
 
 WHEN = "LoadGen's accuracy run"
+WHEN_TIMED = "LoadGen's timed run"
+ACCURACY = "accuracy"  # a folder beside the logs of the timed run, whose figure counts
+_LOGGED_ANSWERS = 8  # reading them delays what the same thread serves next
 SHARE_OF_RATE = 0.9  # LoadGen's rule for short runs, at 99 % confidence, does not accept the largest rate itself
 _LATE_QUERIES = 2  # with so many, the run is still accepted
 _LONGEST_S = 30.0
 
 
 class LoadGenCheck:
-    """The logs of each run stay in ``folder``."""
+    """The logs of the timed run stay in ``folder``, and those of the accuracy run in one within it."""
 
     def __init__(self, load: Load, materials: Materials, folder: Path, seed: int, limit_s: float) -> None:
         self._load, self._materials, self._folder = load, materials, folder
@@ -50,19 +53,30 @@ class LoadGenCheck:
 
     def below(self, worker: WorkerProcess, rate_per_s: float) -> LoadGenResult:
         """LoadGen judges first tokens where only they have a bound, else whole answers."""
-        return self._run(worker, "server", rate_per_s=SHARE_OF_RATE * rate_per_s, bound_s=self._load.bound_s)
+        return self._run(
+            worker, "server", self._folder, rate_per_s=SHARE_OF_RATE * rate_per_s, bound_s=self._load.bound_s
+        )
 
     def in_scenario(self, process: OneProcess, scenario: Scenario) -> LoadGenResult:
-        return self._run(process, scenario)
+        return self._run(process, scenario, self._folder)
 
     def accuracy(self, worker: WorkerProcess, in_force: Mapping[str, str]) -> list[AnswerError]:
         """Every item once, in the scenario offline; raises OtherWork for a wrong answer."""
-        self._run(worker, "offline", accuracy=True)
+        folder = self._folder / ACCURACY
+        self._run(worker, "offline", folder, accuracy=True)
+        return self._errors(folder, WHEN, in_force)
+
+    def while_timed(self, in_force: Mapping[str, str]) -> list[AnswerError]:
+        """Look at the answers of the timed run that LoadGen drew; raises OtherWork for a wrong one."""
+        return self._errors(self._folder, WHEN_TIMED, in_force)
+
+    def _errors(self, folder: Path, when: str, in_force: Mapping[str, str]) -> list[AnswerError]:
+        """Return the largest."""
         found: list[AnswerError] = []
-        for each in answers_in(self._folder, output_shapes(self._materials.spec)):
+        for each in answers_in(folder, output_shapes(self._materials.spec)):
             which = (*IN_TURN, *UNSEEN)[each.item]
-            errors = answers.array_errors(self._materials, each.outputs, which, WHEN)
-            where = f"item {each.item} of {WHEN}"
+            errors = answers.array_errors(self._materials, each.outputs, which, when)
+            where = f"item {each.item} of {when}"
             answers.require_right_on(self._materials, each.outputs, which, errors, in_force, where)
             found += errors
         return [max(found, key=lambda error: error.distance)] if found else []
@@ -71,17 +85,19 @@ class LoadGenCheck:
         self,
         asked: WorkerProcess | OneProcess,
         scenario: Scenario,
+        folder: Path,
         *,
         accuracy: bool = False,
         rate_per_s: float | None = None,
         bound_s: float | None = None,
     ) -> LoadGenResult:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         load = self._load
         run = LoadGenRun(
             scenario,
-            str(self._folder),
+            str(folder),
             accuracy=accuracy,
+            logged_answers=0 if accuracy else _LOGGED_ANSWERS,
             least_s=load.trial_s,
             rate_per_s=rate_per_s,
             bound_s=bound_s,

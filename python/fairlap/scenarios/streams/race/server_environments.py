@@ -8,12 +8,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
 from fairlap.launch.environments import environment_with
 from fairlap.launch.packages.installed_packages import hidden_by, packages_in
 from fairlap.launch.packages.making import making_of
+from fairlap.launch.runners import NotInstalled
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.machine.software import package_of
 from fairlap.request.names import ContestantName
@@ -32,6 +34,7 @@ def environment_of(
     """Hold it for as long as the stack does. Raises InstallFailed."""
     variables = own_environment()
     if not start.packages:
+        _require_modules(start)
         here = str(Path(sys.executable).parent)
         return ServerEnvironment(_searching(variables, here) if start.package else variables, _version_of(start))
     making = making_of(contestant.options)
@@ -45,6 +48,11 @@ def environment_of(
     variables |= {**making.variables, "VIRTUAL_ENV": str(made.folder)}
     found = packages_in(made).get(package_of(start.package), "")
     return ServerEnvironment(_searching(variables, str(made.python.parent)), found)
+
+
+def _require_modules(start: ServerStart) -> None:
+    if lacking := [each for each in start.modules if find_spec(each) is None]:
+        raise NotInstalled(f"it needs {' and '.join(lacking)}, which this environment lacks: {start.install}")
 
 
 def _searching(variables: dict[str, str], folder: str) -> dict[str, str]:

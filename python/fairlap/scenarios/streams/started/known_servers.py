@@ -5,6 +5,7 @@ Each has a command, and what an environment for it needs.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -29,10 +30,16 @@ class KnownServer:
     health: str = "/health"
     variables: Mapping[str, str] = field(default_factory=dict)  # may have {port}
     has_device: bool = True  # False: what its command starts computes on the CPU
+    modules: tuple[str, ...] = ()  # that have to be here where no environment is made for it
 
     @property
     def package(self) -> str:
         return named_in(self.packages[0]).partition("[")[0]
+
+    @property
+    def install(self) -> str:
+        """Write the line that installs what it needs, in any release."""
+        return shlex.join(("pip", "install", *map(named_in, self.packages)))
 
     def packages_of(self, version: str, release: str = "") -> tuple[str, ...]:
         """Put a version, or what one of them is installed from, in the place of the usual one."""
@@ -55,6 +62,7 @@ KNOWN: Mapping[str, KnownServer] = {
         packages=("transformers[serving]==5.24.0", "torch==2.13.0"),
         command=f"{_TRANSFORMERS} serve {{model}} --host 127.0.0.1 --port {{port}} --device {{device}}",
         variables=ANSWERS_OFFLINE,
+        modules=("transformers", "torch"),
     ),
     "llama-cpp": KnownServer(
         packages=("llama-cpp-python[server]==0.3.36",),
@@ -66,6 +74,7 @@ KNOWN: Mapping[str, KnownServer] = {
         health="/v1/models",
         variables={"HOST": "127.0.0.1", "PORT": "{port}"},  # which it prefers to its options
         has_device=False,
+        modules=("llama_cpp", "sse_starlette", "starlette_context"),
     ),
 }
 """After ``serve:``."""
@@ -75,11 +84,13 @@ IN_PROCESS: Mapping[str, KnownServer] = {
         packages=("transformers==5.24.0", "torch==2.13.0"),
         command=f"{_PROGRAM} transformers {{model}} {{port}} {{device}}",
         variables=ANSWERS_OFFLINE,
+        modules=("transformers", "torch"),
     ),
     "onnxruntime-genai": KnownServer(
         packages=("onnxruntime-genai==0.18.0",),
         command=f"{_PROGRAM} onnxruntime-genai {{model}} {{port}} {{device}}",
         variables={"ORT_DISABLE_TELEMETRY": "1"},
+        modules=("onnxruntime_genai",),
     ),
 }
 """Names of frameworks: their processes answer one prompt at a time, and no server is between."""

@@ -26,6 +26,7 @@ from fairlap.request.fields.started_server import (
 from fairlap.request.names import ContestantName, Device
 from fairlap.request.units import Seconds, require_within_a_day
 from fairlap.scenarios.streams.started.known_servers import IN_PROCESS, KNOWN, KnownServer
+from fairlap.suggestions import did_you_mean
 
 PORT = "{port}"
 _READY_WITHIN_S = 120.0
@@ -48,6 +49,8 @@ class ServerStart:
     package: str = ""  # whose version it has; empty for a command of the user's
     is_in_process: bool = False  # a model without a server
     packages: tuple[str, ...] = ()  # of an environment that is made for it; empty where it runs in the one at hand
+    modules: tuple[str, ...] = ()  # that have to be in the environment at hand
+    install: str = ""  # the line that installs them
     restarts: bool = True  # for each block, so that a block is evidence of a process of its own
 
     @property
@@ -111,6 +114,8 @@ def start_of(contestant: ContestantName) -> ServerStart:
         package=known.package,
         is_in_process=is_in_process(contestant),
         packages=known.packages_of(contestant.version, contestant.release) if apart else (),
+        modules=known.modules,
+        install=known.install,
         restarts=restarts,
     )
 
@@ -145,8 +150,8 @@ def _known(contestant: ContestantName) -> KnownServer | None:
             raise _refused(f'{contestant.text}: name a server, or its command with {COMMAND_LINE}="..."')
         return None
     if name not in KNOWN:
-        named = ", ".join(KNOWN)
-        raise _refused(f'{name} is not one of {named}; any other server is started by {SERVE}:{COMMAND_LINE}="..."')
+        hint = did_you_mean(name, KNOWN) or f'any other server is started by {SERVE}:{COMMAND_LINE}="..."'
+        raise _refused(f"{name} is not one of {', '.join(KNOWN)}; {hint}")
     return KNOWN[name]
 
 
