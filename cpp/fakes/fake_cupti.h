@@ -6,7 +6,8 @@
  * buffer is full). Timestamps are the virtual clock plus fake_cupti_epoch_ns, the wall clock as it was at
  * the last reset: CUPTI's own clock is CLOCK_REALTIME. They are FAKE_CUPTI_CYCLES_PER_NS times as much
  * after a client has registered a callback that does not return the wall clock in nanoseconds, such as the
- * one of PyTorch's profiler, which returns the processor's counter.
+ * one of PyTorch's profiler, which returns the processor's counter. The times of records can be apart from
+ * the clock, as those of a device are from the host's.
  */
 #ifndef FAIRLAP_FAKES_FAKE_CUPTI_H
 #define FAIRLAP_FAKES_FAKE_CUPTI_H
@@ -25,6 +26,8 @@ FAKE_CUPTI_API void fake_cupti_reset(void);
 FAKE_CUPTI_API int64_t fake_cupti_epoch_ns(void);
 /* CUPTI_API_VERSION; the size of records follows it. */
 FAKE_CUPTI_API void fake_cupti_set_version(uint32_t version);
+/* How much later than by the clock the times in records are (0 by default), or earlier below 0. */
+FAKE_CUPTI_API void fake_cupti_set_records_late_by(int64_t ns);
 /* Another profiler holds the library: subscribing is refused. */
 FAKE_CUPTI_API void fake_cupti_set_held_by_another(int held);
 /* The next n records are dropped and counted as dropped. */

@@ -11,6 +11,10 @@ LoadedKernel::LoadedKernel(const OwnStream& stream, std::string image, const std
   driver_.cuModuleLoadData(&module_, static_cast<const void*>(image_.c_str()));
   try {
     driver_.cuModuleGetFunction(&function_, module_, name.c_str());
+    // A launch with more than 48 KiB, less what the kernel declares, must be allowed beforehand.
+    if (shape.shared_bytes > 0)
+      driver_.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                 static_cast<int>(shape.shared_bytes));
     place(arguments);
     driver_.cuCtxSynchronize();  // The buffers are zero from here on.
   } catch (...) {

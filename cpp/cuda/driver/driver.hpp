@@ -104,6 +104,7 @@ class DriverFunction {
   FORM(cuModuleLoadData, cuModuleLoadData, 2000, true)                                     \
   FORM(cuModuleUnload, cuModuleUnload, 2000, true)                                         \
   FORM(cuModuleGetFunction, cuModuleGetFunction, 2000, true)                               \
+  FORM(cuFuncSetAttribute, cuFuncSetAttribute, 9000, true)                                 \
   FORM(cuLaunchKernel, cuLaunchKernel, 4000, true)                                         \
   FORM(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, false)             \
   FORM(cuGraphUpload, cuGraphUpload, 11010, false)                                         \

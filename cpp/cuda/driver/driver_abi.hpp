@@ -22,6 +22,7 @@ using CUgraphNode = struct CUgraphNode_st*;
 using CUgraphExec = struct CUgraphExec_st*;
 using CUdevice_attribute = int;
 using CUlimit = int;
+using CUfunction_attribute = int;
 struct CUuuid {
   char bytes[16];
 };
@@ -45,6 +46,8 @@ constexpr CUresult CUDA_ERROR_ECC_UNCORRECTABLE = 214;
 constexpr CUresult CUDA_ERROR_UNSUPPORTED_LIMIT = 215;
 constexpr CUresult CUDA_ERROR_INVALID_PTX = 218;
 constexpr CUresult CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222;
+// abi-since: 12080
+constexpr CUresult CUDA_ERROR_CONTAINED = 226;
 constexpr CUresult CUDA_ERROR_INVALID_HANDLE = 400;
 constexpr CUresult CUDA_ERROR_NOT_FOUND = 500;
 constexpr CUresult CUDA_ERROR_NOT_READY = 600;
@@ -53,10 +56,18 @@ constexpr CUresult CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701;
 constexpr CUresult CUDA_ERROR_LAUNCH_TIMEOUT = 702;
 constexpr CUresult CUDA_ERROR_CONTEXT_IS_DESTROYED = 709;
 constexpr CUresult CUDA_ERROR_ASSERT = 710;
+constexpr CUresult CUDA_ERROR_HARDWARE_STACK_ERROR = 714;
+constexpr CUresult CUDA_ERROR_ILLEGAL_INSTRUCTION = 715;
+constexpr CUresult CUDA_ERROR_MISALIGNED_ADDRESS = 716;
+constexpr CUresult CUDA_ERROR_INVALID_ADDRESS_SPACE = 717;
+constexpr CUresult CUDA_ERROR_INVALID_PC = 718;
 constexpr CUresult CUDA_ERROR_LAUNCH_FAILED = 719;
+// abi-since: 12080
+constexpr CUresult CUDA_ERROR_TENSOR_MEMORY_LEAK = 721;
 constexpr CUresult CUDA_ERROR_NOT_PERMITTED = 800;
 constexpr CUresult CUDA_ERROR_NOT_SUPPORTED = 801;
 constexpr CUresult CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803;
+constexpr CUresult CUDA_ERROR_MPS_CLIENT_TERMINATED = 810;
 constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
 constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901;
 constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_MERGE = 902;
@@ -66,6 +77,7 @@ constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905;
 constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 constexpr CUresult CUDA_ERROR_CAPTURED_EVENT = 907;
 constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
+constexpr CUresult CUDA_ERROR_EXTERNAL_DEVICE = 911;
 constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
 
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13;
@@ -79,6 +91,7 @@ constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 = 92;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE = 108;
 
 constexpr CUlimit CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6;
+constexpr CUfunction_attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
 constexpr unsigned int CU_STREAM_NON_BLOCKING = 1;
 constexpr unsigned int CU_STREAM_WAIT_VALUE_GEQ = 0;
@@ -172,6 +185,7 @@ using PFN_cuIpcCloseMemHandle = CUresult (*)(CUdeviceptr);
 using PFN_cuModuleLoadData = CUresult (*)(CUmodule*, const void*);
 using PFN_cuModuleUnload = CUresult (*)(CUmodule);
 using PFN_cuModuleGetFunction = CUresult (*)(CUfunction*, CUmodule, const char*);
+using PFN_cuFuncSetAttribute = CUresult (*)(CUfunction, CUfunction_attribute, int);
 using PFN_cuLaunchKernel = CUresult (*)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
                                         unsigned int, unsigned int, unsigned int, CUstream, void**, void**);
 

@@ -78,9 +78,15 @@ void DeviceSteps::record_guard(std::size_t slot) {
     here.host_delay_ns = std::chrono::duration<double, std::nano>(SteadyClock::now() - here.stopping).count();
 }
 
-void DeviceSteps::begin_records(std::size_t slot) { slots_[slot].window.begin_ns = means_.trace->now_ns(); }
+void DeviceSteps::begin_records(std::size_t slot) {
+  if (means_.marks != nullptr) means_.marks->set();
+  slots_[slot].window.begin_ns = means_.trace->now_ns();
+}
 
-void DeviceSteps::end_records(std::size_t slot) { slots_[slot].window.end_ns = means_.trace->now_ns(); }
+void DeviceSteps::end_records(std::size_t slot) {
+  slots_[slot].window.end_ns = means_.trace->now_ns();
+  if (means_.marks != nullptr) means_.marks->set();
+}
 
 CUevent DeviceSteps::last_event_of(const Slot& slot) const noexcept {
   return guard_.kind == GuardKind::context_event ? slot.guard.handle() : slot.stop.handle();
@@ -179,6 +185,7 @@ void DeviceSteps::store(std::size_t slot, const HostStamps& stamps) {
 void DeviceSteps::attribute_records() {
   if (windows_.empty()) return;
   ActivityTrace::Taken taken = means_.trace->take();
+  if (means_.marks != nullptr) means_.marks->place(taken.activities, windows_);
   const std::vector<TracedSample> samples = attribute(taken.activities, windows_, trace_summary_);
   const auto calls = static_cast<double>(shape_.calls_per_sample);
   const std::size_t first_row = table_->size() - windows_.size();

@@ -7,6 +7,7 @@
 
 #include "clock/clock.hpp"
 #include "cuda/activity/activity_trace.hpp"
+#include "cuda/activity/sample_marks.hpp"
 #include "cuda/gate/gate.hpp"
 #include "cuda/gate/guard.hpp"
 #include "cuda/sampling/cache_flush.hpp"
@@ -24,6 +25,7 @@ class DeviceSteps final : public SampleSteps {
     Gate* gate = nullptr;
     const CacheFlush* flush = nullptr;
     ActivityTrace* trace = nullptr;
+    const SampleMarks* marks = nullptr;  // without them, records go to samples by the host's times
     bool context_events = false;  // they time correctly here, so they may also show when the context is idle
     bool whole_context = true;    // it may be waited for; that ends every capture in it
     std::chrono::nanoseconds patience{};

@@ -104,7 +104,10 @@ void StreamMeans::try_records(StreamRecord& record) {
   record.cupti_path = cupti.path();
   trace_.emplace(cupti, stream_);
   trace_->start();
-  if (kernels_) measure_record_floor(stream_, *trace_, *kernels_, record.floor);
+  if (kernels_) {
+    measure_record_floor(stream_, *trace_, *kernels_, record.floor);
+    marks_.emplace(stream_.context(), cupti, *kernels_);
+  }
   trace_->stop();
 }
 
@@ -118,6 +121,7 @@ DeviceSteps::Means StreamMeans::for_steps() noexcept {
   return {.gate = gate_ ? &*gate_ : nullptr,
           .flush = flush_ ? &*flush_ : nullptr,
           .trace = trace_ ? &*trace_ : nullptr,
+          .marks = marks_ ? &*marks_ : nullptr,
           .context_events = context_events_,
           .whole_context = whole_context_,
           .patience = nanoseconds_of(settings_.timeout_s)};
@@ -126,6 +130,7 @@ DeviceSteps::Means StreamMeans::for_steps() noexcept {
 void StreamMeans::abandon() noexcept {
   if (gate_) gate_->abandon();
   if (flush_) flush_->abandon();
+  if (marks_) marks_->abandon();
   if (kernels_) kernels_->abandon();
 }
 

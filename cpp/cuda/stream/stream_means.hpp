@@ -52,6 +52,7 @@ class StreamMeans {
   std::optional<Gate> gate_;
   std::optional<CacheFlush> flush_;
   std::optional<ActivityTrace> trace_;
+  std::optional<SampleMarks> marks_;
   bool whole_context_;
   bool context_events_ = false;
   Guard waiting_guard_;

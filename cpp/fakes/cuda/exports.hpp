@@ -78,6 +78,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr);
 CUresult cuModuleLoadData(CUmodule*, const void*);
 CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*);
+CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int);
 CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
                         unsigned int, unsigned int, CUstream, void**, void**);
 

@@ -20,6 +20,11 @@ namespace {
 
 constexpr std::int64_t kDefaultKernelNs = 1000;
 
+// Of dynamic shared memory, as cuda.h and the programming guide's table for 9.0 have it: what every launch
+// may use, and what one may that has asked for it.
+constexpr unsigned int kSharedBytes = 48U << 10U;
+constexpr int kMostSharedBytes = 227 << 10;
+
 template <class T>
 T parameter(void** parameters, std::size_t index) {
   T value;
@@ -205,9 +210,23 @@ void announce_launch(World& w, const char* function, Handle stream) {
   w.launch_listener(&launch, w.launch_listener_user);
 }
 
+FAKE_EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  return entry("cuFuncSetAttribute", [&](World& w, Lock&) -> CUresult {
+    if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!w.functions.contains(number(function))) {
+      note_use(w, number(function));
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    const bool is_known = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    if (!is_known || value < 0 || value > kMostSharedBytes) return CUDA_ERROR_INVALID_VALUE;
+    w.most_shared_bytes[number(function)] = static_cast<unsigned int>(value);
+    return CUDA_SUCCESS;
+  });
+}
+
 FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                     unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                                    unsigned int block_z, unsigned int /*shared_bytes*/, CUstream hStream,
+                                    unsigned int block_z, unsigned int shared_bytes, CUstream hStream,
                                     void** parameters, void** extra) {
   return entry("cuLaunchKernel", [&](World& w, Lock& lock) -> CUresult {
     announce_launch(w, "cuLaunchKernel", number(hStream));
@@ -223,6 +242,9 @@ FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, un
       if (extent == 0) return CUDA_ERROR_INVALID_VALUE;
     }
     if (block_x * block_y * block_z > 1024 || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto allowed = w.most_shared_bytes.find(found->first);
+    if (shared_bytes > (allowed == w.most_shared_bytes.end() ? kSharedBytes : allowed->second))
+      return CUDA_ERROR_INVALID_VALUE;
     Task task = kernel_task(found->second, 0);
     const auto round = w.rounds.find(found->first);
     const double threads = 1.0 * grid_x * grid_y * grid_z * block_x * block_y * block_z;

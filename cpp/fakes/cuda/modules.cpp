@@ -97,6 +97,7 @@ FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
     for (const auto& [name, function] : found->second.functions) {
       w.functions.erase(function);
       w.rounds.erase(function);
+      w.most_shared_bytes.erase(function);
       gave_back(w, "function", function);
     }
     w.modules.erase(found);

@@ -117,6 +117,7 @@ const std::vector<Form>& forms() {
       SHARED(cuModuleLoadData, 2000, cuModuleLoadData),
       SHARED(cuModuleUnload, 2000, cuModuleUnload),
       SHARED(cuModuleGetFunction, 2000, cuModuleGetFunction),
+      SHARED(cuFuncSetAttribute, 9000, cuFuncSetAttribute),
       SHARED(cuLaunchKernel, 4000, cuLaunchKernel),
       SHARED(cuGraphInstantiateWithFlags, 11040, cuGraphInstantiateWithFlags),
       SHARED(cuGraphUpload, 11010, cuGraphUpload),

@@ -80,6 +80,7 @@ void reset_world(World& w) {
   w.graph_execs.clear();
   w.modules.clear();
   w.functions.clear();
+  w.most_shared_bytes.clear();
   w.rounds.clear();
   w.captures.clear();
   w.given_back.clear();

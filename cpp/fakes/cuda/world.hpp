@@ -171,8 +171,9 @@ struct World {
   std::map<Handle, Graph> graphs;
   std::map<Handle, GraphExec> graph_execs;
   std::map<Handle, Module> modules;
-  std::map<Handle, const char*> functions;  // names, which live as long as the library
-  std::map<Handle, Round> rounds;           // of functions that repeat one
+  std::map<Handle, const char*> functions;           // names, which live as long as the library
+  std::map<Handle, Round> rounds;                    // of functions that repeat one
+  std::map<Handle, unsigned int> most_shared_bytes;  // of functions for which a client has set it
   std::vector<CapturePtr> captures;
   std::map<Handle, GivenBack> given_back;
   std::map<std::uint64_t, MemoryGivenBack>

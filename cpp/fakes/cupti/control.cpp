@@ -21,6 +21,7 @@ void fake_cupti_reset(void) {
   p.driver_calls = false;
   p.enabled.clear();
   p.epoch_ns = wall_clock_ns();
+  p.records_late_by_ns = 0;
   p.counts_cycles = false;
   p.request = nullptr;
   p.complete = nullptr;
@@ -38,6 +39,11 @@ int64_t fake_cupti_epoch_ns(void) {
 void fake_cupti_set_version(uint32_t version) {
   const std::lock_guard lock(profiler().mutex);
   profiler().version = version;
+}
+
+void fake_cupti_set_records_late_by(int64_t ns) {
+  const std::lock_guard lock(profiler().mutex);
+  profiler().records_late_by_ns = ns;
 }
 
 void fake_cupti_set_held_by_another(int held) {

@@ -27,6 +27,7 @@ struct Profiler {
   bool driver_calls = false;  // the subscriber is called at every call of the driver that launches
   std::set<int> enabled;
   std::int64_t epoch_ns = wall_clock_ns();  // at the virtual clock's 0
+  std::int64_t records_late_by_ns = 0;
   bool counts_cycles = false;  // a client has registered a clock that is not the wall clock in nanoseconds
   cuda::CUpti_BuffersCallbackRequestFunc request = nullptr;
   cuda::CUpti_BuffersCallbackCompleteFunc complete = nullptr;

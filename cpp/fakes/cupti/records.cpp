@@ -24,8 +24,8 @@ template <class Record>
 Record place(const Profiler& p, const fake_cuda_activity& activity) {
   Record record{};
   record.kind = activity.kind;
-  record.start = stamp(p, activity.start_ns);
-  record.end = stamp(p, activity.end_ns);
+  record.start = stamp(p, activity.start_ns + p.records_late_by_ns);
+  record.end = stamp(p, activity.end_ns + p.records_late_by_ns);
   record.deviceId = activity.device;
   record.contextId = activity.context;
   record.streamId = activity.stream;

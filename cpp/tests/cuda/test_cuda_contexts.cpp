@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "cuda/device/loaded_kernel.hpp"
 #include "tests/check.hpp"
 #include "tests/cuda/cuda_at_work.hpp"
 
@@ -199,6 +200,29 @@ TEST("context-wide events with the time of one of several streams are refused, w
       CHECK_EQUAL(work.calls, 0);
     }
   }
+}
+
+// By cuda.h, a launch fails with more than CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. That is what a
+// block has, 48 KiB, until cuFuncSetAttribute raises it, at most to what a block may have after that: 227 KiB
+// on devices of 9.0 (CUDA C++ Programming Guide, technical specifications per compute capability).
+TEST("a kernel may use more shared memory than 48 KiB, and no more than the device has") {
+  const EngineAtWork at_work;
+  const std::string code =
+      ".version 6.3\n.target sm_70\n.address_size 64\n.visible .entry work()\n{\n    ret;\n}\n";
+  {
+    const cuda::OwnStream stream(*at_work.driver, 0);
+    const auto launched = [&](unsigned int kib) {
+      cuda::LoadedKernel kernel(stream, code, "work", {.shared_bytes = kib << 10U}, {});
+      kernel.enter();
+      const std::string failure = message_of([&] { kernel.launch(); });
+      kernel.leave();
+      return failure;
+    };
+    for (const unsigned int kib : {0U, 48U, 100U, 227U}) CHECK_EQUAL(launched(kib), "");
+    CHECK(
+        contains(message_of([&] { launched(228); }), "cuFuncSetAttribute failed: CUDA_ERROR_INVALID_VALUE"));
+  }
+  CHECK_EQUAL(outstanding_objects(), 0);
 }
 
 TEST_MAIN()

@@ -142,6 +142,15 @@ TEST("an assertion that fails in a kernel breaks the context too, and the advice
   CHECK(contains(record->error, "new process"));
 }
 
+// Those of which cuda.h of CUDA 13 says that the process must be terminated or the context destroyed, and two
+// after which nothing is known to work.
+TEST("errors after which the documentation asks for a new process break the context, and others do not") {
+  for (const int code : {226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 214, 999})
+    CHECK(cuda::breaks_the_context(code));
+  for (const int code : {0, 1, 2, 201, 400, 600, 701, 709, 713, 720, 800, 801, 809, 900, 910, 912})
+    CHECK(!cuda::breaks_the_context(code));
+}
+
 TEST("a context that breaks in the middle of a run ends it with the samples before") {
   const EngineAtWork at_work;
   ScriptedWork* self = nullptr;

@@ -16,6 +16,7 @@ import msgspec
 
 from fairlap.machine.hardware.cuda_devices import board_of
 from fairlap.machine.hardware.gpu import SLOWED_BY_HEAT, SLOWED_BY_POWER
+from fairlap.meters.counter_at_ends import CounterAtEnds
 from fairlap.meters.energy_sensors import Sensor, sensors_for
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _BOARD_SETTLED_AFTER_S = 0.25  # a board's counter steps every tenth of a second
 _BOARD_GAIN_SHARE = 0.05
 _BOARD_PERIOD_NS = 100_000_000
 _BOARD_WINDOW_NS = 25_000_000
+_COUNTER = "energy_j"
+_OF_A_COUNTER = 2  # the label of marks around its readings
 _BUSY = "utilisation_percent"
 _CLOCK = "sm_clock_mhz"
 _REASONS = "throttle_reasons_bits"
@@ -97,21 +100,42 @@ class EnergyMeter:
         self.device_sm_mhz: float | None = None
         boards = any(sensor.source.startswith("nvml") for sensor in self.sensors)
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
+        self._at_ends = self._expensive_counters()
+        self._whole_ns = (0, 0)  # the region
 
     def begin(self) -> int:
         """Start sampling, and return the time on the sampler's clock after the first readings."""
         self._sampler.start()
         time.sleep(self._settled_after_s)
+        for counter in self._at_ends.values():
+            counter.before()
         return self._sampler.mark(0)
 
     def end(self) -> int:
         """Return the time at the end of the region, and sample for a moment longer to bound it."""
         end_ns = self._sampler.mark(1)
+        for counter in self._at_ends.values():
+            counter.after()
         time.sleep(self._settled_after_s)
         self._sampler.stop()
         return end_ns
 
+    def _expensive_counters(self) -> dict[str, CounterAtEnds]:
+        """Make one for each board whose counter the sampler reads rarely, by its source."""
+        from fairlap.engine._native import Lane
+
+        found = {}
+        for sensor in self.sensors:
+            board, _, index = sensor.source.partition(":")
+            if board != "nvml" or _COUNTER not in sensor.fields:
+                continue
+            *_, field = self._sampler.number_of(sensor.source, _COUNTER)
+            if field.lane is Lane.rare:
+                found[sensor.source] = CounterAtEnds(int(index), lambda: self._sampler.mark(_OF_A_COUNTER))
+        return found
+
     def read(self, begin_ns: int, end_ns: int) -> list[EnergyRead]:
+        self._whole_ns = (begin_ns, end_ns)
         return self._read(self._sampler.collect(), begin_ns, end_ns)
 
     def _read(self, readings: Readings, begin_ns: int, end_ns: int) -> list[EnergyRead]:
@@ -128,6 +152,7 @@ class EnergyMeter:
 
         It is that at the middle position, with an interval that covers the first and the last position.
         """
+        self._whole_ns = (begin_ns, end_ns)
         readings = self._sampler.collect()
         first_ns, last_ns = begin_ns, max(begin_ns, end_ns - length_ns)
         positions = [
@@ -175,6 +200,8 @@ class EnergyMeter:
         """Take a board's power with its period and window, and a gain that is wrong in its power and counter alike."""
         if not source.startswith("nvml"):
             return self._sampler.energy(readings, source, field, begin_ns, end_ns)
+        if field == _COUNTER and source in self._at_ends:
+            return _with_gain(self._at_ends[source].energy(begin_ns, end_ns, *self._whole_ns))
         if not field.endswith("_w"):
             return _with_gain(self._sampler.energy(readings, source, field, begin_ns, end_ns))
         return self._sampler.energy(

@@ -52,21 +52,53 @@ def test_the_tests_of_a_gpu_pass_on_the_fakes_unless_they_need_a_framework(tmp_p
     assert all(goal["reached"] for goal in content["goals"]), content["goals"]
 
 
+_FOUND = """========= COMPUTE-SANITIZER
+========= Program hit CUDA_ERROR_INVALID_CONTEXT (error 201) due to "invalid device context" on CUDA API call to cuX.
+=========     Saved host backtrace up to driver entry point at error
+=========         Host Frame: python3 [0x1234]
+=========
+========= Leaked 1,024 bytes at 0x7f0000000000
+=========     Saved host backtrace up to driver entry point at allocation time
+========= Leaked 1,024 bytes at 0x7f0000000400
+========= LEAK SUMMARY: 2048 bytes leaked in 2 allocations
+========= ERROR SUMMARY: 3 errors"""
+
+
 @pytest.mark.parametrize(
-    ("printed", "status", "outcome"),
-    [("========= ERROR SUMMARY: 2 errors", 86, "errors"), ("no such device", 1, "refused")],
+    ("printed", "status", "outcome", "note"),
+    [
+        (
+            _FOUND,
+            86,
+            "errors",
+            "LEAK SUMMARY: 2048 bytes leaked in 2 allocations; ERROR SUMMARY: 3 errors; Program hit "
+            'CUDA_ERROR_INVALID_CONTEXT (error 201) due to "invalid device context" on CUDA API call to cuX.; '
+            "Leaked 1,024 bytes at 0x...",
+        ),
+        ("no such device", 1, "ended with status 1", "no such device; CudaError: boom"),
+        (
+            "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)",
+            1,
+            "ended with status 1",
+            "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings); CudaError: boom",
+        ),
+    ],
+    ids=["found", "refused", "the program failed"],
 )
 @pytest.mark.usefixtures("with_fakes")
 def test_what_a_sanitizer_finds_or_refuses_is_a_goal_that_was_missed(
-    tmp_path: Path, printed: str, status: int, outcome: str
+    tmp_path: Path, printed: str, status: int, outcome: str, note: str
 ) -> None:
-    (tmp_path / "bin/compute-sanitizer").write_text(f"#!/bin/sh\necho '{printed}'\nexit {status}\n")
+    """An H100's page had "12 errors" and not which, and called errors what racecheck had found none in."""
+    (tmp_path / "printed").write_text(printed + "\n")
+    script = f"#!/bin/sh\ncat '{tmp_path}/printed'\necho 'CudaError: boom' >&2\nexit {status}\n"
+    (tmp_path / "bin/compute-sanitizer").write_text(script)
     record = PartRecord(tmp_path / "part.json", 1, "made up")
     rows_of_tests(record, "")
     gpu_tests._sanitized(record, Deadline(60), "memcheck")
     gpu_tests._goal(record)
     [row] = record.rows("compute-sanitizer")
-    assert row["outcome"] == outcome
+    assert (row["outcome"], row["note"]) == (outcome, note)
     content = read(tmp_path / "part.json")
     assert content is not None
     assert [goal["reached"] for goal in content["goals"]] == [True, False]

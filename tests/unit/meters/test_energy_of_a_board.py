@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 
 import pytest
+from fairlap.engine.sampling.joules import Energy
 from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters import energy
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 MS = 1_000_000
 SEEN_W, UNSEEN_W, SEEN_MS = 100.0, 400.0, 30
+TOTAL_ENERGY, NOT_SUPPORTED = 83, 3  # NVML's numbers
 TRUE_W = (UNSEEN_W * (100 - SEEN_MS) + SEEN_W * SEEN_MS) / 100
 
 
@@ -24,6 +27,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
     fake = fresh_fake_nvml()
     fake.fake_nvml_now_ns.restype = ctypes.c_int64
     number, integer = ctypes.c_double, ctypes.c_int64
+    fake.fake_nvml_power_constant.argtypes = [ctypes.c_int, number]
     fake.fake_nvml_power_point.argtypes = [ctypes.c_int, integer, number, ctypes.c_int]
     fake.fake_nvml_power_sensor.argtypes = [ctypes.c_int, integer, integer, integer, integer]
     fake.fake_nvml_energy_counter.argtypes = [ctypes.c_int, ctypes.c_uint64, integer, ctypes.c_uint64]
@@ -55,6 +59,52 @@ def test_the_counter_has_what_the_power_sensor_does_not_see(board: ctypes.CDLL) 
     assert read.low_j is not None
     assert read.high_j is not None
     assert read.low_j <= TRUE_W * 0.6 <= read.high_j
+
+
+@pytest.fixture
+def expensive(board: ctypes.CDLL) -> ctypes.CDLL:
+    """Make the counter as that of an H100 (docs/gpu-proof, part 5): 3 ms a reading, a step every 100 ms.
+
+    The sampler then reads it every three seconds. The fake knows costs of functions alone, so it refuses the field.
+    """
+    board.fake_nvml_fail_field.argtypes = [ctypes.c_uint32, ctypes.c_int64, ctypes.c_int]
+    board.fake_nvml_set_cost.argtypes = [ctypes.c_char_p, ctypes.c_int64]
+    board.fake_nvml_fail_field(TOTAL_ENERGY, 0, NOT_SUPPORTED)
+    board.fake_nvml_set_cost(b"nvmlDeviceGetTotalEnergyConsumption", 3 * MS)
+    board.fake_nvml_energy_counter(0, 0, 100 * MS, 0)
+    return board
+
+
+class ReadAtEnds:
+    """In place of the counter, whose readings take as long as a busy machine lets them."""
+
+    def __init__(self, index: int, now_ns: Callable[[], int]) -> None:
+        self.index, self.done = index, list[str]()
+
+    def before(self) -> None:
+        self.done.append("before")
+
+    def after(self) -> None:
+        self.done.append("after")
+
+    def energy(self, begin_ns: int, end_ns: int, whole_begin_ns: int, whole_end_ns: int) -> Energy:
+        assert (self.index, self.done) == (0, ["before", "after"])
+        assert whole_begin_ns <= begin_ns < end_ns <= whole_end_ns
+        return Energy(5000.0, 4800.0, 5200.0, "", 0)
+
+
+def test_a_counter_that_is_expensive_to_read_is_read_at_both_ends(
+    expensive: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(energy, "CounterAtEnds", ReadAtEnds)
+    read = energy_of(0.1)
+    assert read.joules == 5000.0
+    assert read.high_j == pytest.approx(5200 * 1.05)  # a gain that may be wrong is in it
+
+
+def test_a_counter_that_is_cheap_to_read_is_read_meanwhile(board: ctypes.CDLL) -> None:
+    board.fake_nvml_energy_counter(0, 0, 20 * MS, 0)
+    assert not energy.EnergyMeter("cuda:0")._at_ends
 
 
 def test_the_clock_is_the_mean_of_what_was_read_meanwhile(board: ctypes.CDLL) -> None:

@@ -27,6 +27,7 @@ _NEEDS_S = {
 }
 _LONGEST_FILE_S, _LONGEST_SANITIZED_S = 240.0, 150.0
 _SANITIZER_FOUND = 86
+_LONGEST_NOTE = 600
 _PACKAGES = ("torch", "jax", "cupy", "tensorflow", "onnxruntime", "msgspec", "scipy")
 _REST_S = 5.0
 
@@ -93,11 +94,21 @@ def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
         return
     text = (done.stdout + done.stderr).decode(errors="replace")
     print(text, flush=True)
-    found = [line.strip() for line in text.splitlines() if line.startswith("=========")]
-    summary = next((line for line in reversed(found) if "SUMMARY" in line), _last(done.stderr or done.stdout))
-    refused = done.returncode != 0 and "SUMMARY" not in summary
-    outcome = "refused" if refused else "clean" if done.returncode == 0 else "errors"
-    record.row("compute-sanitizer", tool=tool, outcome=outcome, note=summary[:300])
+    outcome = {0: "clean", _SANITIZER_FOUND: "errors"}.get(done.returncode, f"ended with status {done.returncode}")
+    says = _findings(text) or [_last(done.stderr or done.stdout)]
+    if done.returncode not in (0, _SANITIZER_FOUND) and done.stderr.strip():
+        says.append(_last(done.stderr))  # of the program, whose status it is
+    record.row("compute-sanitizer", tool=tool, outcome=outcome, note="; ".join(dict.fromkeys(says))[:_LONGEST_NOTE])
+
+
+def _findings(text: str) -> list[str]:
+    """Take the summary, and what was found, each once and without its addresses, backtrace and details.
+
+    Those are indented behind the prefix of each line (Compute Sanitizer's documentation, sample outputs).
+    """
+    lines = [line.removeprefix("========= ") for line in text.splitlines() if line.startswith("========= ")]
+    heads = [re.sub(r"\b0x[0-9a-f]+", "0x...", line) for line in lines if line[:1].strip() and line.upper() != line]
+    return [*(line for line in lines if "SUMMARY" in line), *dict.fromkeys(heads)]
 
 
 def _not_skipped(record: PartRecord, package: str) -> None:
