@@ -12,8 +12,8 @@ from installed_package import install_frameworks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SOLVED_WITHIN_STEPS = {"ppo": 500_000, "dqn": 50_000}
-"""For which CleanRL trains its PPO, and RL Baselines3 Zoo its DQN, on CartPole-v1, which both then solve."""
+SOLVED_WITHIN_STEPS = {"ppo": 100_000, "dqn": 50_000}
+"""After which RL Baselines3 Zoo's agents have a mean return of 500 in CartPole-v1, by the best action each time."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """Agents as users of PyTorch and gymnasium write them, from the written settings: ``learning_to_act.py dqn SEED``.
 
-Prints the steps of all environments after which greedy actions had a mean return of 475 or more, or nothing.
+Prints after each epoch the steps of all environments so far, and the mean return of greedy actions, up to 475.
 """
 
 import sys
@@ -146,9 +146,8 @@ def main(algorithm: str, seed: int) -> None:
     for _, (done, preferences) in zip(range(MOST_EPOCHS), learning, strict=False):
         with torch.no_grad():
             score = mean_return(preferences)
-        print(done, round(score, 1), file=sys.stderr, flush=True)
+        print(done, score, flush=True)
         if score >= GOAL:
-            print(done)
             return
 
 
