@@ -83,14 +83,21 @@ def works_asked(
                 require_offered(spec, work.in_precision(precision))
             for side in sides_asked(request):
                 work = side.with_settings(request, work, spec, notify)
-            if any(work.id == each.id for each in unscaled):
-                raise InvalidRequest(f"{work.label} is given twice")
+            _require_another(work, unscaled)
             unscaled.append(work)
             found += [(each, spec) for each in at_scales(work, spec, scales)]
     works = [work for work, _ in found]
     _require_use_of_bindings(request, works)
     _require_known_dims(request)
     return found
+
+
+def _require_another(work: Work, others: Sequence[Work]) -> None:
+    same = next((each for each in others if each.id == work.id), None)
+    if same is not None and same.label == work.label:
+        raise InvalidRequest(f"{work.label} is given twice")
+    if same is not None:
+        raise InvalidRequest(f"{work.label} and {same.label} are the same work: the files are equal; leave one out")
 
 
 def _require_model(request: RaceRequest, model: str) -> None:
