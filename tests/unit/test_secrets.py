@@ -306,14 +306,14 @@ def test_thirty_secrets_in_thirty_places_are_in_no_output(tmp_path: Path) -> Non
         **variables,
     )
     texts = [done, calls, named]
-    for on in (
-        f"http=http://me:{core(29)}@h/m,torch",
-        f"http://127.0.0.1:1/m?token={core(30)},torch",
-        f"http://127.0.0.1:1/m?plain={core(31)}",
-        f"https://me:{core(32)}@127.0.0.1:1/m",
+    for on, status in (
+        (f"http=http://me:{core(29)}@h/m,torch", 0),  # no such program, and torch races
+        (f"http://127.0.0.1:1/m?token={core(30)},torch", 2),
+        (f"http://127.0.0.1:1/m?plain={core(31)}", 2),
+        (f"https://me:{core(32)}@127.0.0.1:1/m", 2),
     ):
         texts.append(fairlap("compare", "mlp", "--on", on, "--blocks", "1", "--json", cwd=tree, **variables))
-        assert texts[-1].returncode == 2
+        assert texts[-1].returncode == status
     [first] = re.findall(r"stored as (\S+);", done.stderr)
     for words in (
         ["show", "last"],

@@ -101,7 +101,7 @@ def test_the_first_screen_answers_what_people_come_for() -> None:
 def test_a_mistyped_command_is_answered_with_the_nearest(typed: str, meant: str) -> None:
     refused = invoke(typed)
     assert refused.exit_code == 2
-    assert f"`fairlap {meant}`" in refused.stderr
+    assert f"did you mean {meant}?" in refused.stderr
 
 
 PAGES = dict(manual_pages(cli, "1.0"))

@@ -59,7 +59,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("compare", "mlp", "--on", "torch", "--precision", "FP32"), "fp32"),
         (("compare", "mlp", "--on", "torch", "--fresh", "evry"), "every"),
         (("compare", "mlp", "--on", "torch", "--conditions", "As-Found"), "as-found"),
-        (("compare", "mlp", "--on", "torch", "--to-score", "90%", "--optimizer", "adam:lr=0.1"), "adamw"),
+        (("compare", "mlp", "--on", "torch", "--mode", "train", "--optimizer", "adam:lr=0.1"), "adamw"),
         (("compare", "r.onnx", "--on", "torch", "--inputs", "x.npy", "--labels", "y.npy", "--metric", "chrF"), "chrf"),
         (
             ("compare", "r.onnx", "--on", "torch", "--inputs", "x.npy", "--labels", "y.npy", "--metric", "ngcd@5"),

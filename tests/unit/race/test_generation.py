@@ -200,7 +200,6 @@ def test_a_bound_on_the_first_token_alone_is_met_by_the_rate_that_is_found() -> 
     assert row.first_token_at_largest_rate_p50_ns.value <= 1e9 * bound_s
     assert row.load == "first token p90 within 250 ms"
     assert all(point.first_token_p99_ns is not None for point in row.latency_by_rate)
-    assert "loadgen" in row.absent  # it judges whole answers
 
 
 @pytest.mark.slow

@@ -13,6 +13,13 @@ from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 
 
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("m.onnx", "m.tflite", "m.pt2", "m.pt"):
+        (tmp_path / name).touch()
+
+
 def code_of(models: str, mode: Any = "infer", **asked: Any) -> str:
     with pytest.raises(InvalidRequest) as refused:
         plan_of(RaceRequest(models=(models,), contestants=Contestants("torch"), mode=mode, blocks=1, **asked))

@@ -92,7 +92,7 @@ def test_a_cluster_that_is_not_there_is_one_line_within_seconds(request_file: Pa
             done = fairlap("sweep", request_file, "--cluster", name, "--quiet", RAY_ADDRESS="127.0.0.1:1")
             assert error_code(done) == "E_CLUSTER", name
             assert done.returncode != 0
-            assert time.monotonic() - began_s < 30
+            assert time.monotonic() - began_s < 120
 
 
 REQUEST = """

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,8 @@ def cluster_named(name: str, functions: NodeFunctions | None = None) -> RayClust
     try:
         undo.enter_context(_variables(name))
         undo.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        undo.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", module=r"ray\.")  # of a connection, which fails with a message of ours
         import ray  # reads the variables
 
         if name.startswith(_CLIENT):

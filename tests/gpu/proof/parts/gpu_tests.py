@@ -95,7 +95,7 @@ def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
     text = (done.stdout + done.stderr).decode(errors="replace")
     print(text, flush=True)
     outcome = {0: "clean", _SANITIZER_FOUND: "errors"}.get(done.returncode, f"ended with status {done.returncode}")
-    says = _findings(text) or [_last(done.stderr or done.stdout)]
+    says = _findings(text) or [_last(done.stdout) or _last(done.stderr)]
     if done.returncode not in (0, _SANITIZER_FOUND) and done.stderr.strip():
         says.append(_last(done.stderr))  # of the program, whose status it is
     record.row("compute-sanitizer", tool=tool, outcome=outcome, note="; ".join(dict.fromkeys(says))[:_LONGEST_NOTE])

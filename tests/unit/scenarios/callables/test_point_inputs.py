@@ -94,7 +94,7 @@ def test_what_cannot_be_applied_is_refused(apply: Callable[[], object]) -> None:
 @pytest.mark.parametrize(
     ("inputs", "axes", "meant"),
     [
-        (draw, {"nn": (4,)}, "'n'"),
+        (draw, {"nn": (4,)}, "did you mean n?"),
         (draw, {"batch": (4,)}, "n, m"),
         (lambda rng, n, k: n, {"n": (4,)}, "'k'"),
         (draw, {"dtype": ("float23",)}, "float32"),
