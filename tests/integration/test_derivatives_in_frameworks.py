@@ -50,7 +50,7 @@ def test_forward_and_reverse_are_raced_as_such(library: str) -> None:
         assert forward.outcome == "unsupported"
     else:
         assert (forward.outcome, forward.settings["direction"]) == ("finished", "forward")
-        assert forward.overhead_ns > 0
+        assert "direction" not in forward.absent.get("overhead_ns", "")
 
 
 def test_batches_of_points_are_differentiated_together() -> None:

@@ -66,8 +66,8 @@ def cluster_named(name: str, functions: NodeFunctions | None = None) -> RayClust
     try:
         undo.enter_context(_variables(name))
         undo.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        undo.enter_context(warnings.catch_warnings())
-        warnings.filterwarnings("ignore", module=r"ray\.")  # of a connection, which fails with a message of ours
+        # A connection fails with a message of ours; Ray's own thread may warn of it later.
+        warnings.filterwarnings("ignore", module=r"ray\.")
         import ray  # reads the variables
 
         if name.startswith(_CLIENT):

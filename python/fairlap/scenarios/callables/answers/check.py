@@ -20,6 +20,7 @@ from fairlap.scenarios.callables.answers.arrays import Deferred, NotComparable
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.findings import FEWEST_NEW, Findings
+from fairlap.scenarios.callables.answers.first_calls import DRAWN, times_longer_when_new
 from fairlap.scenarios.callables.answers.looks import Looks, code_of
 from fairlap.scenarios.callables.answers.result import AnswersChecked
 from fairlap.scenarios.callables.answers.right_answers.known import Known, Truths
@@ -32,6 +33,8 @@ _FIRST, _MOST_FIRST = 2, 8  # calls on other arguments each that are checked bef
 _REPEATED = 240  # further calls on these that are checked at most: one wrong in sixty is among them, but for 2 %
 _SHORT_S = 0.002
 _QUICK_S = 0.02
+_KEEPING_S = 0.1  # for drawing what shows whether one callable keeps the answers of short calls
+_TIMES_LONGER = 4.0  # those of right callables are below 2
 
 
 class Answers:
@@ -268,9 +271,16 @@ class Answers:
                     self._findings.seen[each.name].checked += 1
 
     def accuse_of_kept_answers(self) -> None:
-        """Accuse those whose calls on new arguments all took far longer than others."""
+        """Accuse those whose calls on new arguments took far longer than others."""
         if self._draw.function and (self._arguments.restores or not self._arguments.changed):
             self._findings.accuse_of_kept_answers()
+        if not self._draw.function or self._arguments.changed or not self.are_compared:
+            return
+        for each in self._callables:
+            if each.name not in self.wrong and self._draw_s * DRAWN < _KEEPING_S:
+                times = times_longer_when_new(each, self._next)
+                if times is not None and times >= _TIMES_LONGER:
+                    self._findings.accuse_of_keeping(each.name, times)
 
     def result(self) -> AnswersChecked:
         truths = self._truths

@@ -15,6 +15,7 @@ from fairlap.scenarios.callables.answers.wrong import why_outcome_wrong
 FEWEST_NEW = 6
 _TIMES_LONGER = 10.0  # on arguments that occur for the first time, but are in the caches
 _LONGER_NS = 2_000.0
+_SHARE_LONGER = 0.75  # an answer that is kept by an address is found where another array has got it
 
 
 @dataclass
@@ -30,9 +31,10 @@ class Seen:
 
     @property
     def keeps_answers(self) -> bool:
-        """Whether calls on new arguments all took far longer than others."""
+        """Whether most calls on new arguments took far longer than others."""
         new, usual = np.asarray(self.new_ns), np.asarray(self.usual_ns)
-        return len(new) >= FEWEST_NEW and bool((new > _TIMES_LONGER * usual + _LONGER_NS).all())
+        longer = new > _TIMES_LONGER * usual + _LONGER_NS
+        return int(longer.sum()) >= FEWEST_NEW and bool(longer.mean() >= _SHARE_LONGER)
 
 
 class Findings:
@@ -71,13 +73,15 @@ class Findings:
     def accuse_of_kept_answers(self) -> None:
         for name, seen in self.seen.items():
             if seen.keeps_answers:
-                times = float(np.median(np.asarray(seen.new_ns) / np.asarray(seen.usual_ns)))
-                self.accuse(
-                    name,
-                    "E_KEPT_ANSWERS",
-                    f"calls on arguments that had not occurred before took {times:.0f} times as long as others, so it "
-                    "keeps its answers",
-                )
+                self.accuse_of_keeping(name, float(np.median(np.asarray(seen.new_ns) / np.asarray(seen.usual_ns))))
+
+    def accuse_of_keeping(self, name: str, times: float) -> None:
+        self.accuse(
+            name,
+            "E_KEPT_ANSWERS",
+            f"calls on arguments that had not occurred before took {times:.0f} times as long as others, so it "
+            "keeps its answers",
+        )
 
     def fewest(self) -> Seen:
         """Count the checked calls of the callable with the fewest, of those that are right if any is."""
