@@ -285,7 +285,7 @@ $(VENV)/.bench: $(VENV)/.editable
 
 $(VENV)/.frameworks: $(VENV)/.editable
 	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime and others: over a gigabyte, some minutes."
-	$(PIP) 'fairlap[frameworks,report]'
+	$(PIP) 'fairlap[frameworks,report,onnx,metrics]'
 	touch $@
 
 # The library of CUPTI, which comes along with its headers, is removed.

@@ -106,11 +106,12 @@ class CarriedOver:
 
 
 def _text(found: CarryOver) -> str:
+    affected, cause, ratio = found.affected, found.cause, quantity_text.times(found.ratio)
     others = "itself" if found.of_two else "the others"
-    return (
-        f"{found.affected} took {quantity_text.times(found.ratio)} as long right after {found.cause} as right after "
-        f"{others}; measure each alone (alone=True, --alone) to compare"
-    )
+    after = f"{affected} took {ratio} as long right after {cause} as right after {others}"
+    if found.of_two:
+        after += f", and their order changed both together by {quantity_text.times(found.excess)}"
+    return f"{after}; measure each alone (alone=True, --alone) to compare"
 
 
 class Turns:

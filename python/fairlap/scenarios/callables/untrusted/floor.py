@@ -45,6 +45,8 @@ class Floor:
         return bool(np.median(block_ns) < _NEAR * self.ns)
 
     def notice(self, block_ns: Sequence[float]) -> Notice:
+        if np.median(block_ns) <= self.ns:
+            return Notice(NEAR_THE_FLOOR, "a call that only answers takes as long: its own time is unknown")
         share = quantity_text.share(self.ns / float(np.median(block_ns)), 2)
         is_in = "was subtracted" if self.is_subtracted else "is in it"
         return Notice(NEAR_THE_FLOOR, f"the floor is {share} of its time and {is_in}: the time may be off by as much")
