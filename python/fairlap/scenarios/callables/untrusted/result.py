@@ -92,7 +92,7 @@ class UntrustedComparison:
         places = self.places
         width = max((len(name) for name in (*(row.name for row in self.rows), *self.excluded)), default=0)
         for row in self.rows:
-            times = quantity_text.times(row.median_ns / self.rows[0].median_ns)
+            times = quantity_text.times(self._ratio_to_first(row))
             checked = quantity_text.count(row.answers_checked, "answer")
             relations = verdict.relations(self.standing, self.comparisons, row.name)
             line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}, {checked} right"
@@ -105,6 +105,13 @@ class UntrustedComparison:
         lines += [f"  {self.ended_early}"] if self.ended_early else []
         lines += [f"  ! no verdict: {self.why_no_verdict}"] if self.why_no_verdict else []
         return "\n".join([*lines, *self._floor_lines()])
+
+    def _ratio_to_first(self, row: UntrustedRow) -> float:
+        """Take that of their comparison, which is over pairs of blocks, so that the table agrees with the sentences."""
+        first = self.rows[0]
+        if not any({each.a, each.b} == {row.name, first.name} for each in self.comparisons):
+            return row.median_ns / first.median_ns
+        return self.between(row.name, first.name).ratio
 
     def _floor_lines(self) -> list[str]:
         if self.floor_ns is None or self.ring_ns is None:
