@@ -132,7 +132,7 @@ bench-ranks: $(VENV)/.frameworks build/release/.module  ## Measure what fairlap 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)
 
-bench-works: $(VENV)/.frameworks build/release/.module  ## Time a block of 100 small works by phase (ten minutes, or seven with SECONDS=0.12; ALONE=10: with what ten take in processes of their own).
+bench-works: $(VENV)/.frameworks build/release/.module  ## Time a block of 100 small works by phase (ten minutes, or eight with SECONDS=0.12; ALONE=10: with what ten take in processes of their own).
 	$(BIN)/python tests/bench/many_works.py $(if $(filter file,$(origin SECONDS)),,--seconds $(SECONDS)) $(if $(ALONE),--alone $(ALONE))
 
 bench-answers: $(VENV)/.dev build/release/.module  ## Measure the share of a comparison's time that checking the answers of callables takes (a minute).
