@@ -48,6 +48,8 @@ def test_sum(benchmark, n):
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [each for each in os.environ if each.startswith("PYTEST_XDIST")]:  # with it, pytest-benchmark is off
+        monkeypatch.delenv(name)
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PYTHONPATH", raising=False)
