@@ -277,8 +277,9 @@ class Answers:
         if not self._draw.function or self._arguments.changed or not self.are_compared:
             return
         for each in self._callables:
-            if each.name not in self.wrong and self._draw_s * DRAWN < _KEEPING_S:
-                times = times_longer_when_new(each, self._next)
+            usual_ns = self._findings.seen[each.name].usual_ns
+            if each.name not in self.wrong and usual_ns and self._draw_s * DRAWN < _KEEPING_S:
+                times = times_longer_when_new(each, min(usual_ns), self._next)
                 if times is not None and times >= _TIMES_LONGER:
                     self._findings.accuse_of_keeping(each.name, times)
 

@@ -6,7 +6,6 @@ keep are hidden. Here many are timed together, outside of the timed calls.
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,9 +21,7 @@ from fairlap.scenarios.callables.answers.drawn import leaves_of_argument, leaves
 from fairlap.scenarios.callables.answers.right_answers.in_chunks import read
 
 _MOST_CALLS, _FEWEST_CALLS, _PASSES = 16, 4, 5
-_MOST_BYTES = (
-    128 * 1024
-)  # of the arguments of a pass, for so many calls: they stay in the caches, and need no new pages
+_MOST_BYTES = 128 * 1024  # of so many calls' arguments: they stay in the caches, and answers need no new pages
 _SHORT_NS = 20_000.0  # longer calls show what they keep where they are alone
 _SHORTEST_NS = 1_000.0  # on larger arguments: too short to read them, so what the caches hold does not matter
 _TAKEN = 2048
@@ -32,23 +29,21 @@ _TAKEN = 2048
 DRAWN = 2 + _PASSES * _MOST_CALLS
 
 
-def times_longer_when_new(each: Checked, draw: Callable[[], Arguments]) -> float | None:
-    """Compare the shortest passes; None where calls are long or raise, or arguments keep something, as texts do.
+def times_longer_when_new(each: Checked, usual_ns: float, draw: Callable[[], Arguments]) -> float | None:
+    """Compare the shortest passes; None where calls raise or are long, as the usual ones among the timed show.
 
-    A text keeps its hash.
+    None, too, where arguments are no arrays: a text, for one, keeps its hash itself.
     """
-    known = [draw(), draw()]
-    if native_function_of(each.fn) is not None or not _are_arrays(known[0]):
+    if usual_ns >= _SHORT_NS or native_function_of(each.fn) is not None:
         return None
+    known = [draw(), draw()]
     nbytes = sum(leaf.values.nbytes for leaf in leaves_of_arguments(known[0]).values())
     calls = min(max(_MOST_BYTES // max(nbytes, 1), _FEWEST_CALLS), _MOST_CALLS)
-    longest_ns = _SHORT_NS if calls == _MOST_CALLS else _SHORTEST_NS
+    if not _are_arrays(known[0]) or (calls < _MOST_CALLS and usual_ns >= _SHORTEST_NS):
+        return None
     alive, new_ns, again_ns = [*_taken_addresses(known[0]), *known], [], []
     try:
         with np.errstate(all="ignore"):
-            if inspect.iscoroutine(started := each.fn(*known[0].args, **known[0].kwargs)):
-                started.close()
-                return None
             for _ in range(_PASSES):
                 fresh = [draw() for _ in range(calls)]
                 alive += fresh
@@ -56,14 +51,12 @@ def times_longer_when_new(each: Checked, draw: Callable[[], Arguments]) -> float
                     for leaf in leaves_of_arguments(arguments).values():
                         read(leaf.values)
                 _pass_ns(each, known)
-                new_ns.append(_pass_ns(each, fresh) / calls)
+                new_ns.append(_pass_ns(each, fresh))
                 known = fresh[-2:]
-                again_ns.append(_pass_ns(each, known * (calls // 2)) / (calls // 2 * 2))
-                if again_ns[0] > 10 * longest_ns:
-                    return None
+                again_ns.append(_pass_ns(each, (known * calls)[:calls]))
     except (Exception, SystemExit):
         return None
-    return min(new_ns) / min(again_ns) if min(again_ns) < longest_ns else None
+    return min(new_ns) / min(again_ns)
 
 
 def _taken_addresses(arguments: Arguments) -> list[Any]:
