@@ -139,6 +139,16 @@ def postgresql() -> Iterator[Server]:
 
 
 @pytest.fixture
+def one_torch_thread() -> Iterator[None]:
+    """Let PyTorch use one thread: on a busy machine several wait for each other at every small operation."""
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
 def shared_url(postgresql: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Of an empty database, which is the user's store, beside an empty file for this machine."""
     url = postgresql.url(postgresql.new_database())

@@ -4,8 +4,8 @@ python -m tests.trust.agents_by_hand --algorithm dqn --seeds 10
 
 The loops are plain PyTorch on gymnasium, written from the settings in docs/how-to/learn-to-act.md. Each seed is printed
 as it ends, and Ctrl-C ends with the table of those so far. Two figures of each seed are compared: the steps to the
-score, and the mean score of all looks in the first 16,384 steps, which also tells apart agents that come to it by the
-same look. Exit status 1 where one of a contestant differs from those of the loops by Mann and Whitney's test at 0.5 %,
+score, and the mean score of all looks in the first 16,384 steps, which differs between agents that reach it at the same
+look, too. Exit status 1 where one of a contestant differs from those of the loops by Mann and Whitney's test at 0.5 %,
 so 1 % for both, or a quarter of its seeds do not learn.
 """
 

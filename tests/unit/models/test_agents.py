@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -32,19 +31,11 @@ from fairlap.models.modes import AGENTS
 from fairlap.request.work import Mode
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 Array = npt.NDArray[Any]
 
 BATCH = 2
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Let PyTorch use one thread: on a busy machine several wait for each other at every small operation."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @cache

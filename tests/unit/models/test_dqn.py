@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -16,18 +15,10 @@ from fairlap.models.checks.differentiation import gradients
 from fairlap.models.draw import draw_weights
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 Array = npt.NDArray[Any]
 BATCH, KEPT, ITERATIONS = 3, 2, 4
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Let PyTorch use one thread: on a busy machine several wait for each other at every small operation."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def weights() -> dict[str, Array]:

@@ -195,7 +195,7 @@ class TimedWork:
         mean_cpu_ns = 0.0 if self._process.elsewhere else 1e9 * self._cpu_s / max(self._calls, 1)  # 0: not known
         # The mean has also the few calls that do compute, where answers are kept. A call has no more than its cores.
         cpu_ns = min(mean_cpu_ns, repeated_ns * (os.cpu_count() or 1))
-        most_cpu_ns = 0.0  # none, where CPU time clears nobody
+        most_cpu_ns = 0.0  # 0: CPU time is not considered
         if longer_on_new_inputs(self._on_new_inputs, repeated_ns, cpu_ns):
             most_ns = most_on_new_inputs_ns(repeated_ns, len(self._on_new_inputs))
             most_cpu_ns = most_on_new_inputs_ns(cpu_ns, len(self._on_new_inputs)) if cpu_ns else 0.0
