@@ -21,7 +21,7 @@ from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_from_request import plan_of
-from fairlap.race.planning.works_from_request import metrics_named
+from fairlap.race.planning.sources_from_request import metrics_named
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.race import Race
 from fairlap.race.run import Run

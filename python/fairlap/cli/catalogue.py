@@ -165,7 +165,7 @@ def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]
     from fairlap.launch.opened_source import opened
     from fairlap.models.sources.file_contents import what_is_at
     from fairlap.race.equal_work.material_sources import seeds_of_inputs
-    from fairlap.race.planning.works_from_request import sources_named
+    from fairlap.race.planning.sources_from_request import sources_named
     from fairlap.request.names import Contestants
     from fairlap.request.race_request import RaceRequest
 

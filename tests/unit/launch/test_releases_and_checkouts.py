@@ -17,7 +17,7 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_function import returned_by
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import reach_of
-from fairlap.race.planning.works_from_request import sources_named
+from fairlap.race.planning.sources_from_request import sources_named
 from fairlap.request.fields.source import CHECKOUT_VARIABLE, Source
 from fairlap.request.names import ContestantName, Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest

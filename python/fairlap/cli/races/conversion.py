@@ -51,7 +51,7 @@ def converted(
     from fairlap.models.sources.bundle import bundle_in, route_to
     from fairlap.race.equal_work.material_sources import materials_for
     from fairlap.race.planning.plan_from_request import plan_of
-    from fairlap.race.planning.works_from_request import sources_named
+    from fairlap.race.planning.sources_from_request import sources_named
     from fairlap.race.race import Race
     from fairlap.race.run import Run
     from fairlap.request.names import Contestants

@@ -34,7 +34,7 @@ from fairlap.race.own_race import OwnRace, own_race_of
 from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.requirement_kinds import changes_and_limits
-from fairlap.race.planning.works_from_request import metrics_named
+from fairlap.race.planning.sources_from_request import metrics_named
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for, with_continuation

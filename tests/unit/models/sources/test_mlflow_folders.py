@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.opening import Order, opened_folder
-from fairlap.race.planning.works_from_request import sources_named
+from fairlap.race.planning.sources_from_request import sources_named
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
