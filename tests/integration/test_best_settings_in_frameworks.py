@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.machine.allocators import LIBRARIES, allocator_file
 from fairlap.machine.hardware.processor import available_cores_by_node
+from fairlap.race.processes.chosen_rounds import with_rounds_of
 from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work
@@ -112,10 +114,14 @@ def test_a_contestant_that_is_bound_to_a_node_runs_on_its_cores() -> None:
     assert found["numa"].startswith(f"{node}, on {len(nodes[node])} of ")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["torch:interop_threads=9", "tensorflow:onednn=maybe", "onnxruntime:provider=xnnpack", "torch:compile:freezing=no"],
-)
+@pytest.mark.parametrize("name", ["tensorflow:onednn=maybe", "torch:compile:freezing=no"])
+def test_an_unknown_value_of_an_option_is_refused_before_anything_starts(name: str) -> None:
+    require(name.partition(":")[0])
+    with pytest.raises(InvalidRequest, match="it has on, off"):
+        processes_of_one_block(name, Work("mlp", 2), seconds=0.05)
+
+
+@pytest.mark.parametrize("name", ["torch:interop_threads=9", "onnxruntime:provider=xnnpack"])
 def test_an_option_that_is_not_available_is_refused_in_one_line(name: str) -> None:
     framework, _, _ = name.partition(":")
     require(framework)
@@ -147,7 +153,7 @@ def test_a_search_is_in_the_run_file_and_a_rerun_uses_what_it_found(tmp_path: Pa
     assert tried[("spinning", "off"),].ratio
     assert tried[("provider", "xnnpack"),].why.endswith("[E_UNSUPPORTED]")
     assert "numa" in search.space or "numa" in search.left_out
-    assert tried[()].call_ns.keys() == {"mlp · infer · fp32 · batch 1"}
+    assert tried[()].call_ns.keys() == {work.id for work in run.plan.works}
     name = next(each for each in run.plan.contestants if each.best)
     assert dict(name.options) == dict(contestant_named(best).options) | search.found
     rows = {row.contestant: row for row in read_rows(tmp_path / "rows.csv")}
@@ -157,7 +163,7 @@ def test_a_search_is_in_the_run_file_and_a_rerun_uses_what_it_found(tmp_path: Pa
     again = fairlap(["rerun", "run.json", "-o", "again.json"], tmp_path)
     assert again.returncode == 0, again.stderr
     assert "best settings" not in again.stderr
-    assert load_run(tmp_path / "again.json").plan == run.plan
+    assert load_run(tmp_path / "again.json").plan == with_rounds_of(run.plan, run.processes)
 
 
 def fairlap(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

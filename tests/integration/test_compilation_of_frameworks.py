@@ -145,7 +145,29 @@ def test_a_function_of_tensorflow_is_traced_again_at_each_new_batch(name: str) -
     found = found_on("tensorflow,tensorflow:graph,tensorflow:xla", "mlp")[name]
     assert found.described.graphs == 1
     require_each_new_batch_to_be_compiled(found)
-    require_counts_to_fall(found)
+    operators = found.described.operators
+    assert operators is not None, found.described.absent
+    assert 0 < operators.after <= operators.before  # without oneDNN, TensorFlow fuses none of this model
+
+
+@pytest.mark.slow
+def test_tensorflows_optimizer_makes_one_operator_of_a_convolution_its_bias_and_relu() -> None:
+    require("tensorflow")
+    import numpy as np
+    import tensorflow as tf
+    from fairlap.frameworks.adapter_parts.compilation.tensorflow_compilation import compilation_of
+
+    kernel, bias = tf.Variable(np.ones((3, 3, 3, 8), np.float32)), tf.Variable(np.ones(8, np.float32))
+
+    @tf.function
+    def layer(images: tf.Tensor) -> tf.Tensor:
+        return tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(images, kernel, 1, "SAME"), bias))
+
+    images = tf.constant(np.ones((2, 8, 8, 3), np.float32))
+    compilation = compilation_of(layer, "graph", lambda: layer, lambda: images, lambda *_: layer)
+    assert compilation.operators is not None
+    operators = compilation.operators()
+    assert (operators.before, operators.after) == (3, 1)
 
 
 @pytest.mark.thorough
