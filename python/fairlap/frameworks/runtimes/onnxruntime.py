@@ -108,7 +108,10 @@ class OnnxRuntime(Framework):
     devices = ("cpu", "cuda")
     devices_of: ClassVar = {"tensorrt": ("cuda",), GRAPH: ("cuda",)}
     precisions = ("fp32", "fp16", "bf16", "tf32", "int8")
-    no_precision: ClassVar = {"autocast": "a graph declares the type of each value"}
+    no_precision: ClassVar = {
+        "autocast": "a graph declares the type of each value",
+        "fp8": "its kernels multiply in float32, and of TensorRT's engines it does not report the types: race tensorrt",
+    }
     device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
     @classmethod
