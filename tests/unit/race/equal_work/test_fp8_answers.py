@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.models.array_files import safetensors
+from fairlap.models.checks.fp8_answers import InFp8
+from fairlap.models.fp8_graphs.fp8_numbers import rounded_to_fp8
 from fairlap.models.fp8_graphs.quantized_graph import in_fp8
 from fairlap.race.equal_work.answers import OtherWork, array_errors, require_right
 from fairlap.race.equal_work.material_sources import materials_for
@@ -154,6 +156,20 @@ def test_one_mistake_in_fp8_disqualifies(own: tuple[Materials, Any], spoil: Call
     with pytest.raises(OtherWork) as wrong:
         require_right_answers(materials, spoilt)
     assert wrong.value.code == "E_OUTPUT"
+
+
+def test_weights_are_rounded_in_pieces_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = drawn(7, 11, seed=3)
+    scale = np.abs(array).max() / 448
+    whole = rounded_to_fp8(array / scale) * scale
+    monkeypatch.setattr("fairlap.models.checks.fp8_answers._ROUNDED_AT_ONCE", 10)
+    given = {"w": array, "turned": array.T, "bias": array[0], "ids": np.arange(4), "zeros": np.zeros((2, 2))}
+    found = InFp8(given, 1.0)
+    np.testing.assert_allclose(found["w"], whole, rtol=1e-6)
+    np.testing.assert_array_equal(found["turned"], found["w"].T)
+    assert all(found[name] is given[name] for name in ("bias", "ids", "zeros"))
+    assert found["w"].dtype == np.float32
+    assert np.array_equal(array, drawn(7, 11, seed=3)), "what is given stays as it is"
 
 
 def test_float32_is_right_in_fp8_too(own: tuple[Materials, Any]) -> None:
