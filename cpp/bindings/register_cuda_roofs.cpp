@@ -20,15 +20,16 @@ using namespace fairlap;
 namespace {
 
 // The names as Python has them: number type, instructions, capabilities from and to, operations of a round of
-// a block, its threads, and the device code.
-using KernelRow = std::tuple<std::string, std::string, int, int, double, unsigned int, std::string>;
+// a block, its threads, the device code, and that of its check with the sums of a thread.
+using KernelRow =
+    std::tuple<std::string, std::string, int, int, double, unsigned int, std::string, std::string, int>;
 
 std::vector<KernelRow> kernels() {
   std::vector<KernelRow> rows;
   for (const cuda::RoofKernel& kernel : cuda::all_roof_kernels()) {
     rows.emplace_back(kernel.number_type, kernel.instructions, kernel.least_capability,
                       kernel.most_capability, kernel.operations_of_a_round(), kernel.threads_of_a_block(),
-                      cuda::code_of(kernel));
+                      cuda::code_of(kernel), cuda::check_code_of(kernel), kernel.sums());
   }
   return rows;
 }
@@ -86,8 +87,9 @@ void register_cuda_roofs(py::module_& module) {
       },
       py::arg("number_type"), py::arg("capability"));
   module.def("device_free_bytes", &free_bytes, py::arg("stream"), "Of its device's memory.");
-  module.def("device_roof_kernels", &kernels,
-             "Every kernel for arithmetic, for tests: number type, instructions, capabilities from and to, "
-             "operations of a round of a block, its threads, device code.");
+  module.def(
+      "device_roof_kernels", &kernels,
+      "Every kernel for arithmetic, for tests: number type, instructions, capabilities from and to, "
+      "operations of a round of a block, its threads, device code, that of its check, sums of a thread.");
   module.def("device_triad_code", [] { return cuda::kTriadRoofCode; }, "For tests.");
 }

@@ -96,6 +96,9 @@ FAKE_CUDA_API void fake_cuda_set_kernel_duration(const char* name, int64_t durat
  * second, each thread's counted ("fma.rn.f32"; 1e13 by default), and bytes of a triad, in arrays that fit
  * into the L2 cache together and in those that do not (6e12 and 3e12). */
 FAKE_CUDA_API void fake_cuda_set_instruction_rate(const char* operation, double per_second);
+
+/* Kernels of roofs that repeat this PTX operation find all sums wrong when they check them. */
+FAKE_CUDA_API void fake_cuda_set_wrong_sums(const char* operation);
 FAKE_CUDA_API void fake_cuda_set_bandwidths(double cache_bytes_per_second, double memory_bytes_per_second);
 
 /* The clock. */

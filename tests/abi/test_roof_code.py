@@ -30,6 +30,8 @@ class Kernel:
     operations: float
     threads: int
     code: str
+    check: str
+    sums: int
 
     @property
     def id(self) -> str:
@@ -74,7 +76,8 @@ def operations_of(operation: str) -> float:
     if shape is None:
         return 0.0
     m, n, k = map(int, shape.groups())
-    return 2.0 * m * n * k / (128 if operation.startswith("wgmma") else 32)
+    groups = 4 if operation.startswith("mma.") and ".m8n8k4." in operation and ".f16." in operation else 1  # of a warp
+    return groups * 2.0 * m * n * k / (128 if operation.startswith("wgmma") else 32)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.id)
@@ -92,12 +95,26 @@ def test_the_operations_are_those_of_its_number_type(kernel: Kernel) -> None:
     assert not words & {name for name in names.values() if name not in ("f32", names[kernel.number_type])}
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.id)
+def test_a_check_repeats_the_same_instructions_and_compares_every_sum(kernel: Kernel) -> None:
+    of_check = re.search(r"\nROUND:\n(.*?)bra ROUND", kernel.check, re.DOTALL)
+    of_speed = re.search(r"\nROUND:\n(.*?)bra ROUND", kernel.code, re.DOTALL)
+    assert of_check is not None
+    assert of_speed is not None
+    assert of_check[1] == of_speed[1]
+    assert kernel.check.count("add.u32 %wrong, %wrong, 1;") == kernel.sums
+    assert f"red.global.add.u32 [%out+4], {kernel.sums};" in kernel.check
+    compared = {int(number) for number in re.findall(r"mov\.b\d\d (?:%word|\{%low, %word\}), %sum(\d+);", kernel.check)}
+    assert compared == set(range(kernel.sums))
+
+
+@pytest.mark.parametrize("purpose", ["code", "check"])
 @pytest.mark.parametrize(("kernel", "assembler", "capability"), CASES)
 def test_it_assembles_for_its_devices_without_spills_or_a_stack(
-    kernel: Kernel, assembler: Assembler, capability: int | str, tmp_path: Path
+    kernel: Kernel, assembler: Assembler, capability: int | str, purpose: str, tmp_path: Path
 ) -> None:
     source = tmp_path / "roof.ptx"
-    source.write_text(kernel.code)
+    source.write_text(getattr(kernel, purpose))
     done = assembler.assemble(source, capability, tmp_path / "roof.cubin")
     assert done.returncode == 0, done.stderr
     properties = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)

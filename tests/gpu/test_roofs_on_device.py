@@ -22,6 +22,10 @@ def test_every_roof_of_the_device_is_a_speed_that_a_device_can_have() -> None:
     assert all(1e9 < roof.value < MOST_BYTES_PER_S for roof in found.bytes_per_s.values())
 
 
+def test_every_kernel_finds_the_sums_that_it_should() -> None:
+    assert not [why for why in measured_on_device("cuda:0", seconds=0.05).absent.values() if "wrong" in why]
+
+
 def test_matrix_units_are_faster_than_lanes_and_the_cache_than_the_memory() -> None:
     found = measured_on_device("cuda:0", seconds=0.05)
     peaks = {name: roof.value for name, roof in found.operations_per_s.items()}

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import here as run
 from fairlap.frameworks.registry import framework_named, is_importable
@@ -160,3 +161,25 @@ def test_a_keras_file_is_loaded_in_the_precision(
     model = lookup(tmp_path / "k.keras")
     row = row_of_one("tensorflow:graph", precision, model, "--batch", "4", "-o", tmp_path / "race.json")
     assert row["error_relative"] > LEAST_ERROR[precision]
+
+
+@pytest.mark.slow
+def test_a_file_in_fp8_races_as_it_is_and_the_row_says_that_products_are_in_float32(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+    from fairlap.models.fp8_graphs.quantized_graph import in_fp8
+
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    weights = onnx.numpy_helper.from_array(rng.standard_normal((16, 4)).astype(np.float32), "w")
+    ends = [onnx.helper.make_tensor_value_info(name, 1, [8, size]) for name, size in (("x", 16), ("y", 4))]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "net", ends[:1], ends[1:], [weights]
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(in_fp8(model, [{"x": rng.standard_normal((8, 16)).astype(np.float32)}]).model, tmp_path / "m.onnx")
+    row = row_of_one("onnxruntime", "fp32", tmp_path / "m.onnx", "-o", tmp_path / "race.json")
+    assert "float32" in row["settings"]["fp8"]
+    assert row["error_relative"] < 1e-2

@@ -9,31 +9,43 @@ constexpr int kTilesBytes = 40960;      // of a warpgroup's two matrices, in the
 constexpr int kSecondTileBytes = 8192;  // from the beginning
 constexpr unsigned int kHashOfThread = 0x9e3779b1, kHashOfPlace = 0x85ebca6b, kHashAgain = 0x2c1b3c6d;
 
+enum class Purpose : std::uint8_t { speed, check };
+
 // Writes the device code of one kernel.
 class Code {
  public:
-  explicit Code(const RoofKernel& kernel)
+  Code(const RoofKernel& kernel, Purpose purpose)
       : kernel_(kernel),
-        sums_(kernel.chains() * kernel.accumulators),
+        checks_(purpose == Purpose::check),
+        sums_(kernel.sums()),
         wide_(kernel.bits_of_a_register == 64) {}
 
   std::string text() {
     out_ << ".version " << kernel_.ptx_version << "\n.target " << kernel_.target << "\n.address_size 64\n\n"
-         << ".visible .entry " << kArithmeticRoofEntry
-         << "(.param .u32 rounds, .param .u32 never, .param .u64 out)\n{\n";
+         << ".visible .entry " << (checks_ ? kRoofCheckEntry : kArithmeticRoofEntry)
+         << "(.param .u32 rounds, .param .u32 never, .param .u64 out" << (checks_ ? ", .param .u32 one" : "")
+         << ")\n{\n";
     declare();
     if (kernel_.unit == ArithmeticUnit::warpgroup) {
       fill_tiles();
-      for (int sum = 0; sum < sums_; ++sum) out_ << "    mov.b32 %sum" << sum << ", 0;\n";
+      zero_sums();
     } else {
       fill("left", kernel_.left, kernel_.factor);
       fill("right", kernel_.right, kernel_.factor);
-      fill("sum", sums_, kernel_.sum);
+      if (checks_) {
+        zero_sums();
+      } else {
+        fill("sum", sums_, kernel_.sum);
+      }
     }
     out_ << "ROUND:\n";
     round();
     out_ << "    sub.u32 %rounds, %rounds, 1;\n    setp.ne.u32 %more, %rounds, 0;\n    @%more bra ROUND;\n";
-    use_the_sums();
+    if (checks_) {
+      count_wrong_sums();
+    } else {
+      use_the_sums();
+    }
     out_ << "    ret;\n}\n";
     return out_.str();
   }
@@ -52,6 +64,9 @@ class Code {
          << "    .reg .pred %more, %equal;\n"
          << "    ld.param.u32 %rounds, [rounds];\n    ld.param.u32 %never, [never];\n"
          << "    ld.param.u64 %out, [out];\n    mov.u32 %thread, %tid.x;\n";
+    if (checks_) {
+      out_ << "    .reg .b32 %one, %low, %wrong;\n    ld.param.u32 %one, [one];\n    mov.u32 %wrong, 0;\n";
+    }
     if (kernel_.scale != 0) {
       out_ << "    .reg .b32 %scale;\n    mov.b32 %scale, " << kernel_.scale << ";\n";
     }
@@ -59,6 +74,10 @@ class Code {
 
   // %word becomes a value of this filling that differs between threads and between places.
   void make_word(std::string_view thread, const Filling& filling) {
+    if (checks_) {
+      out_ << "    mov.b32 %word, %one;\n";
+      return;
+    }
     const unsigned int place = kHashOfPlace * ++place_;
     out_ << "    mad.lo.u32 %hash, " << thread << ", " << kHashOfThread << ", " << place << ";\n"
          << "    shr.u32 %high, %hash, 15;\n    xor.b32 %hash, %hash, %high;\n"
@@ -70,11 +89,16 @@ class Code {
     for (int number = 0; number < registers; ++number) {
       make_word("%thread", filling);
       if (wide_) {
-        out_ << "    mov.b64 %" << name << number << ", {%word, %word};\n";
+        out_ << "    mov.b64 %" << name << number << ", {" << (checks_ && is_fp64() ? "0" : "%word")
+             << ", %word};\n";
       } else {
         out_ << "    mov.b32 %" << name << number << ", %word;\n";
       }
     }
+  }
+
+  void zero_sums() {
+    for (int sum = 0; sum < sums_; ++sum) out_ << "    mov." << word() << " %sum" << sum << ", 0;\n";
   }
 
   void fill_tiles() {
@@ -137,15 +161,34 @@ class Code {
     out_ << '}';
   }
 
+  // Of two words both are known: a pair has two sums, and the lower half of a small number in fp64 is zero.
+  void count_wrong_sums() {
+    for (int sum = 0; sum < sums_; ++sum) {
+      if (wide_) {
+        out_ << "    mov.b64 {%low, %word}, %sum" << sum << ";\n"
+             << "    setp.ne.u32 %more, %low, " << (is_fp64() ? "0" : "%never") << ";\n"
+             << "    setp.ne.or.u32 %more, %word, %never, %more;\n";
+      } else {
+        out_ << "    mov.b32 %word, %sum" << sum << ";\n    setp.ne.u32 %more, %word, %never;\n";
+      }
+      out_ << "    @%more add.u32 %wrong, %wrong, 1;\n";
+    }
+    out_ << "    red.global.add.u32 [%out], %wrong;\n    red.global.add.u32 [%out+4], " << sums_ << ";\n";
+  }
+
   void use_the_sums() {
-    const std::string_view type = wide_ ? "b64" : "b32";
+    const std::string_view type = word();
     out_ << "    mov." << type << " %all, %sum0;\n";
     for (int sum = 1; sum < sums_; ++sum) out_ << "    xor." << type << " %all, %all, %sum" << sum << ";\n";
     out_ << (wide_ ? "    cvt.u32.u64 %word, %all;\n" : "    mov.b32 %word, %all;\n")
          << "    setp.eq.u32 %equal, %word, %never;\n    @%equal st.global.u32 [%out], %word;\n";
   }
 
+  [[nodiscard]] std::string_view word() const { return wide_ ? "b64" : "b32"; }
+  [[nodiscard]] bool is_fp64() const { return kernel_.number_type == "fp64"; }
+
   const RoofKernel& kernel_;
+  bool checks_;
   int sums_;
   bool wide_;
   unsigned int place_ = 0;
@@ -154,7 +197,9 @@ class Code {
 
 }  // namespace
 
-std::string code_of(const RoofKernel& kernel) { return Code(kernel).text(); }
+std::string code_of(const RoofKernel& kernel) { return Code(kernel, Purpose::speed).text(); }
+
+std::string check_code_of(const RoofKernel& kernel) { return Code(kernel, Purpose::check).text(); }
 
 const char* const kTriadRoofCode = R"ptx(
 .version 6.3

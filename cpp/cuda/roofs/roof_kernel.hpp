@@ -49,6 +49,10 @@ struct RoofKernel {
   [[nodiscard]] int chains() const noexcept;                    // sums that do not wait for each other
   [[nodiscard]] int repetitions() const noexcept;               // of all chains in a round
   [[nodiscard]] double operations_of_a_round() const noexcept;  // of a block
+  [[nodiscard]] int sums() const noexcept;                      // registers that a thread adds up in
+  [[nodiscard]] int depth() const noexcept;          // products that an instruction adds to each of its sums
+  [[nodiscard]] std::uint32_t one() const noexcept;  // a word of its factors; of fp64 the upper one
+  [[nodiscard]] std::uint32_t count(std::uint32_t ones) const noexcept;  // this number, as a word of its sums
 };
 
 // Every kernel for this type on a device of this capability (10 * major + minor), in no order; none where the
@@ -64,6 +68,14 @@ std::vector<RoofKernel> all_roof_kernels();
 std::string code_of(const RoofKernel& kernel);
 
 constexpr const char* kArithmeticRoofEntry = "fairlap_roof_arithmetic";
+
+// The same instructions on factors that are all one, and on sums that begin with zero, so that every sum is
+// known:
+//   fairlap_roof_check(u32 rounds, u32 expected, u64 out, u32 one)
+// It adds to the first word of `out` how many sums are not `expected`, and to the second how many there are.
+std::string check_code_of(const RoofKernel& kernel);
+
+constexpr const char* kRoofCheckEntry = "fairlap_roof_check";
 
 constexpr const char* kTriadRoofEntry = "fairlap_roof_triad";
 constexpr double kTriadRoofBytes = 48.0;  // of a vector of four float32: two are read and one is written

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "cuda/roofs/roof_kernel.hpp"
@@ -94,6 +95,22 @@ constexpr RoofKernel kWarpFp64Large{.number_type = "fp64",
                                     .sum = kFp64,
                                     .factor = kFp64,
                                     .operations = operations_of(16, 8, 16)};
+
+// Of a warp's four groups of eight threads, each multiplies its own matrices.
+constexpr RoofKernel kVoltaFp16{.number_type = "fp16",
+                                .instructions = "mma.m8n8k4.f16, sums in fp32",
+                                .least_capability = 70,
+                                .most_capability = 72,
+                                .ptx_version = "6.4",
+                                .target = "sm_70",
+                                .unit = ArithmeticUnit::warp,
+                                .operation = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+                                .accumulators = 8,
+                                .left = 2,
+                                .right = 2,
+                                .sum = kFp32,
+                                .factor = kFp16,
+                                .operations = 4 * operations_of(8, 8, 4)};
 
 constexpr RoofKernel turing(std::string_view number_type, std::string_view instructions,
                             std::string_view operation, int accumulators, int left, Filling sum,
@@ -225,7 +242,7 @@ constexpr HopperType kHopperTypes[] = {
 }  // namespace
 
 std::vector<RoofKernel> all_roof_kernels() {
-  std::vector<RoofKernel> all{kLanesFp32, kLanesFp32Pairs, kLanesFp64, kWarpFp64, kWarpFp64Large};
+  std::vector<RoofKernel> all{kLanesFp32, kLanesFp32Pairs, kLanesFp64, kWarpFp64, kWarpFp64Large, kVoltaFp16};
   all.push_back(turing("fp16", "mma.m16n8k8.f16, sums in fp32",
                        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 4, 2, kFp32, kFp16,
                        operations_of(16, 8, 8)));
@@ -270,6 +287,31 @@ int RoofKernel::chains() const noexcept {
 }
 
 int RoofKernel::repetitions() const noexcept { return 16; }
+
+int RoofKernel::sums() const noexcept { return chains() * accumulators; }
+
+int RoofKernel::depth() const noexcept {
+  if (unit == ArithmeticUnit::lanes) return 1;
+  const int threads = unit == ArithmeticUnit::warp ? 32 : 128;
+  return static_cast<int>(operations) / (2 * accumulators * threads);
+}
+
+std::uint32_t RoofKernel::one() const noexcept {
+  if (number_type == "fp64") return 0x3ff00000;
+  if (number_type == "fp16") return 0x3c003c00;
+  if (number_type == "bf16") return 0x3f803f80;
+  if (number_type == "fp8") return 0x38383838;
+  if (number_type == "fp4") return 0x22222222;
+  if (number_type == "int8") return 0x01010101;
+  return std::bit_cast<std::uint32_t>(1.0F);
+}
+
+std::uint32_t RoofKernel::count(std::uint32_t ones) const noexcept {
+  if (number_type == "int8") return ones;
+  if (number_type == "fp64")
+    return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(static_cast<double>(ones)) >> 32U);
+  return std::bit_cast<std::uint32_t>(static_cast<float>(ones));
+}
 
 double RoofKernel::operations_of_a_round() const noexcept {
   constexpr int kThreadsOfAnInstruction[] = {1, 32, 128};

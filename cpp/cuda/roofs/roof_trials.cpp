@@ -36,6 +36,7 @@ constexpr std::uint32_t kMostUnits = 1U << 30U;
 constexpr auto kLongestWait = std::chrono::seconds(30);
 constexpr unsigned int kTriadThreads = 256, kTriadBlocks = 8;
 constexpr std::uint32_t kOne = 0x3f800000;  // 1 in fp32
+constexpr std::uint32_t kRoundsOfACheck = 2;
 
 unsigned int multiprocessors_of(const OwnStream& stream) {
   return static_cast<unsigned int>(device_attribute(stream.context().driver(), stream.context().device(),
@@ -71,6 +72,40 @@ class LoadedCode : public Owned<CUmodule> {
   CUfunction function_ = nullptr;
 };
 
+void wait_for(const OwnStream& stream) {
+  const Driver& driver = stream.context().driver();
+  const Event end(stream.context());
+  driver.cuEventRecord(end.handle(), stream.handle());
+  Patience patience(kLongestWait);
+  while (!is_done(driver, end.handle())) {
+    if (!patience.wait_a_little()) throw Unavailable("the device does not come to rest");
+  }
+}
+
+// Multiplies ones on the whole device, and throws Unavailable where a sum is not their number: what computes
+// something else than it is said to may be faster.
+void require_right_sums(const OwnStream& stream, const RoofKernel& kernel, unsigned int blocks) {
+  const LoadedCode code(stream, check_code_of(kernel), kRoofCheckEntry);
+  const Driver& driver = stream.context().driver();
+  const CurrentContext current(driver, stream.context().handle());
+  const DeviceMemory out(stream.context(), sizeof(std::uint32_t[2]));
+  driver.cuMemsetD32Async(out.handle(), 0U, std::size_t{2}, stream.handle());
+  std::uint32_t rounds = kRoundsOfACheck;
+  std::uint32_t expected =
+      kernel.count(rounds * static_cast<std::uint32_t>(kernel.repetitions() * kernel.depth()));
+  CUdeviceptr address = out.handle();
+  std::uint32_t one = kernel.one();
+  void* parameters[] = {&rounds, &expected, &address, &one};
+  code.launch(blocks, kernel.threads_of_a_block(), parameters);
+  std::uint32_t found[2] = {};
+  driver.cuMemcpyDtoHAsync(static_cast<void*>(found), out.handle(), sizeof found, stream.handle());
+  wait_for(stream);
+  const std::uint32_t all = blocks * kernel.threads_of_a_block() * static_cast<std::uint32_t>(kernel.sums());
+  if (found[0] != 0 || found[1] != all)
+    throw Unavailable("of " + std::to_string(all) + " sums of " + std::string(kernel.instructions) + ", " +
+                      std::to_string(all - found[1] + found[0]) + " are wrong on this device");
+}
+
 class DeviceArithmetic final : public DeviceLoad {
  public:
   DeviceArithmetic(const OwnStream& stream, const std::vector<RoofKernel>& kernels)
@@ -78,6 +113,7 @@ class DeviceArithmetic final : public DeviceLoad {
     for (const RoofKernel& kernel : kernels_) {
       try {
         loaded_.push_back(std::make_unique<LoadedCode>(stream, code_of(kernel), kArithmeticRoofEntry));
+        require_right_sums(stream, kernel, blocks_of(kernel));
       } catch (const CudaError& error) {
         if (breaks_the_context(error.code())) throw;
         throw Unavailable("the kernel of " + std::string(kernel.instructions) +
@@ -104,9 +140,10 @@ class DeviceArithmetic final : public DeviceLoad {
  private:
   static constexpr std::size_t kOutBytes = 16;
 
-  [[nodiscard]] unsigned int blocks() const noexcept {
-    return multiprocessors_ * kernels_[used_].blocks_of_a_multiprocessor();
+  [[nodiscard]] unsigned int blocks_of(const RoofKernel& kernel) const noexcept {
+    return multiprocessors_ * kernel.blocks_of_a_multiprocessor();
   }
+  [[nodiscard]] unsigned int blocks() const noexcept { return blocks_of(kernels_[used_]); }
 
   std::vector<RoofKernel> kernels_;
   unsigned int multiprocessors_;

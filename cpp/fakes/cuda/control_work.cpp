@@ -54,6 +54,11 @@ void fake_cuda_set_instruction_rate(const char* operation, double per_second) {
   world().instruction_rates[operation] = per_second;
 }
 
+void fake_cuda_set_wrong_sums(const char* operation) {
+  const Lock lock = locked();
+  world().operations_with_wrong_sums.insert(operation);
+}
+
 void fake_cuda_set_bandwidths(double cache_bytes_per_second, double memory_bytes_per_second) {
   const Lock lock = locked();
   world().cache_bytes_per_s = cache_bytes_per_second;

@@ -58,6 +58,11 @@ Round round_in(std::string_view ptx) {
   return round;
 }
 
+// How many sums a thread of a check says that it has compared.
+std::uint32_t sums_in(std::string_view ptx) {
+  return static_cast<std::uint32_t>(std::atoi(std::string(word_after(ptx, "[%out+4],")).c_str()));
+}
+
 }  // namespace
 
 FAKE_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
@@ -77,7 +82,8 @@ FAKE_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
       const Handle function = w.new_handle();
       module.functions[name] = function;
       w.functions[function] = intern(name);
-      if (name == kArithmeticRoofEntry) w.rounds[function] = round_in(ptx);
+      if (name == kArithmeticRoofEntry || name == kRoofCheckEntry) w.rounds[function] = round_in(ptx);
+      if (name == kRoofCheckEntry) w.checked_sums[function] = sums_in(ptx);
     }
     const Handle handle = w.new_handle();
     w.modules[handle] = std::move(module);
@@ -97,6 +103,7 @@ FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
     for (const auto& [name, function] : found->second.functions) {
       w.functions.erase(function);
       w.rounds.erase(function);
+      w.checked_sums.erase(function);
       w.most_shared_bytes.erase(function);
       gave_back(w, "function", function);
     }

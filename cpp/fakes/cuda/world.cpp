@@ -71,6 +71,7 @@ void reset_world(World& w) {
   w.resets_while_busy = 0;
   w.kernel_durations_ns.clear();
   w.instruction_rates.clear();
+  w.operations_with_wrong_sums.clear();
   w.cache_bytes_per_s = 6e12;
   w.memory_bytes_per_s = 3e12;
   w.devices.assign(1, new_device(0));
@@ -82,6 +83,7 @@ void reset_world(World& w) {
   w.functions.clear();
   w.most_shared_bytes.clear();
   w.rounds.clear();
+  w.checked_sums.clear();
   w.captures.clear();
   w.given_back.clear();
   w.memory_given_back.clear();

@@ -161,6 +161,7 @@ struct World {
   std::int64_t pushed_contexts = 0;
   std::map<std::string, std::int64_t> kernel_durations_ns;
   std::map<std::string, double> instruction_rates;  // by PTX operation, a second, of all threads together
+  std::set<std::string> operations_with_wrong_sums;
   double cache_bytes_per_s = 0.0;
   double memory_bytes_per_s = 0.0;
 
@@ -173,6 +174,7 @@ struct World {
   std::map<Handle, Module> modules;
   std::map<Handle, const char*> functions;           // names, which live as long as the library
   std::map<Handle, Round> rounds;                    // of functions that repeat one
+  std::map<Handle, std::uint32_t> checked_sums;      // of a thread, in functions that check a roof
   std::map<Handle, unsigned int> most_shared_bytes;  // of functions for which a client has set it
   std::vector<CapturePtr> captures;
   std::map<Handle, GivenBack> given_back;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ TEST("the roof of a device whose speed is known is that speed, for each unit") {
       {"fp32", 90, "fma.rn.f32", 2.0},
       {"fp32", 120, "fma.rn.f32x2", 4.0},
       {"fp64", 80, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 2.0 * 8 * 8 * 4 / 32},
+      {"fp16", 70, "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", 4 * 2.0 * 8 * 8 * 4 / 32},
       {"fp16", 75, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 2.0 * 16 * 8 * 8 / 32},
       {"int8", 75, "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 2.0 * 8 * 8 * 16 / 32},
       {"bf16", 86, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 2.0 * 16 * 8 * 16 / 32},
@@ -109,7 +111,8 @@ TEST("trials take about the time that was asked for, and a few where none was") 
 }
 
 TEST("which number types a device has kernels for follows from its capability") {
-  CHECK(types_of(70) == std::set<std::string>({"fp32", "fp64"}));
+  for (const int capability : {70, 72})
+    CHECK(types_of(capability) == std::set<std::string>({"fp32", "fp64", "fp16"}));
   CHECK(types_of(75) == std::set<std::string>({"fp32", "fp64", "fp16", "int8"}));
   std::set<std::string> all{"fp32", "fp64", "tf32", "fp16", "bf16", "int8"};
   for (const int capability : {80, 86, 87}) CHECK(types_of(capability) == all);
@@ -127,6 +130,39 @@ TEST("code for one architecture or family is for no other, so no device is given
     if (kernel.target.ends_with('a')) CHECK_EQUAL(kernel.least_capability, kernel.most_capability);
     if (kernel.target.ends_with('f')) CHECK_EQUAL(kernel.least_capability / 10, kernel.most_capability / 10);
   }
+}
+
+TEST("how many products a sum has follows from the shape in the instruction's name") {
+  for (const RoofKernel& kernel : cuda::all_roof_kernels()) {
+    const std::string operation(kernel.operation);
+    const std::size_t shape = operation.rfind(".m"), depth = operation.find('k', shape);
+    const bool is_product = kernel.unit != cuda::ArithmeticUnit::lanes;
+    CHECK_EQUAL(kernel.depth(), is_product ? std::atoi(operation.c_str() + depth + 1) : 1);
+  }
+}
+
+TEST("numbers of products are exact in the words of sums") {
+  for (const RoofKernel& kernel : cuda::all_roof_kernels()) {
+    const std::uint32_t word = kernel.count(2048);
+    if (kernel.number_type == "int8") {
+      CHECK_EQUAL(word, 2048U);
+    } else {
+      CHECK_EQUAL(word, kernel.number_type == "fp64" ? 0x40a00000U : 0x45000000U);
+    }
+  }
+}
+
+TEST("a device on which sums are wrong has no roof of that type, with the reason, and others") {
+  const EngineAtWork at_work;
+  fake_cuda_set_wrong_sums("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16");
+  {
+    const OwnStream stream(*at_work.driver, 0);
+    CHECK(refuses<cuda::Unavailable>([&] { DeviceTrials(stream, roof_kernels("bf16", kCapability)); }));
+    for (const char* type : {"fp16", "fp32", "fp64", "int8"})
+      CHECK(!DeviceTrials(stream, roof_kernels(type, kCapability)).rates(0.0).empty());
+  }
+  CHECK_EQUAL(outstanding_objects(), 0);
+  CHECK_EQUAL(fake_cuda_outstanding("modules"), 0);
 }
 
 TEST("a kernel that cannot be loaded is a reason and leaves nothing behind") {

@@ -29,7 +29,7 @@ _MEASURING = {
     "sweep": "Spread races over the machines of a cluster.",
     "rerun": "Run a saved plan again and show what changed.",
     "convert": "Convert your own model for a framework, and prove the result.",
-    "compress": "Write smaller forms of an ONNX file: int8, int4, sparse.",
+    "compress": "Write smaller forms of an ONNX file: int8, fp8, int4, sparse.",
     "list": "List models, frameworks, routes, devices and prices.",
     "envs": "List and remove the environments made for contestants.",
     "doctor": "Check whether this machine is fit for measuring.",

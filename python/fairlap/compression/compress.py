@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap.compression.forms import CODE, Compression, Form
+from fairlap.compression.forms import CODE, RANGED, Compression, Form
 from fairlap.compression.writing import Order, Written
 from fairlap.errors import InvalidRequest, shortened
 from fairlap.json_errors import NOT_THE_DOCUMENT
@@ -19,7 +19,7 @@ from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.sources.contract import SourceError
 from fairlap.request.fields.source import Source
 
-_QUANTIZED = ("int8-dynamic", "int8-static", "int4")
+_BY_ONNXRUNTIME = ("int8-dynamic", "int8-static", "fp8", "int4")
 
 
 def compressed(file: Path, forms: Sequence[Form], folder: Path, inputs: Path | None = None) -> Compression:
@@ -47,10 +47,12 @@ def _require(file: Path, forms: Sequence[Form], folder: Path, inputs: Path | Non
         raise InvalidRequest(f"{file}: {why}; name a .onnx file", code=CODE)
     if folder.exists():
         raise InvalidRequest(f"{folder} exists; name a new folder with --into", code=CODE)
-    if ("int8-static" in names) != (inputs is not None):
-        use = "takes ranges from --inputs, which it needs" if inputs is None else "alone takes --inputs"
-        raise InvalidRequest(f"int8-static {use}", code=CODE)
-    packages = {"onnx": "onnx", **({"onnxruntime": "onnxruntime"} if {*names} & {*_QUANTIZED} else {})}
+    ranged = [name for name in names if name in RANGED]
+    if ranged and inputs is None:
+        raise InvalidRequest(f"{ranged[0]} takes ranges from --inputs, which it needs", code=CODE)
+    if inputs is not None and not ranged:
+        raise InvalidRequest(f"only {' and '.join(RANGED)} take --inputs", code=CODE)
+    packages = {"onnx": "onnx", **({"onnxruntime": "onnxruntime"} if {*names} & {*_BY_ONNXRUNTIME} else {})}
     if missing := next((name for name in packages if find_spec(name) is None), ""):
         raise InvalidRequest(
             f"forms are written with {missing}, which is not installed: pip install 'fairlap[{missing}]'", code=CODE

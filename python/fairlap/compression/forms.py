@@ -14,9 +14,13 @@ CODE = "E_COMPRESSION"
 NAMED = {
     "int8-dynamic": "weights in int8, of seven bits; activations are quantized in every call",
     "int8-static": "weights in int8, of seven bits, and activations in uint8, by ranges of the inputs given",
+    "fp8": "weights in fp8 (E4M3), by channel, and activations in fp8, by ranges of the inputs given",
     "int4": "weights of matrix products in int4, in blocks of 32; products are in float",
     "sparse-2:4": "of each four weights that are added up, the two smallest are 0",
 }
+RANGED = ("int8-static", "fp8")
+"""Forms that take ranges from inputs."""
+
 SPARSE = "sparse-90%"  # an example of any share
 _SPARSE = re.compile(r"sparse-(?P<percent>\d{1,2}(\.\d+)?)%")
 _OF_FOUR = "sparse-2:4"

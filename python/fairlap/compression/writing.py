@@ -20,6 +20,7 @@ from fairlap.errors import FairlapError, InvalidRequest, described
 from fairlap.machine.programs.confined_home import moved_home
 from fairlap.machine.programs.guardian import guarded
 from fairlap.machine.programs.sandbox import confine
+from fairlap.models.fp8_graphs.quantized_graph import NotInFp8, in_fp8
 from fairlap.models.sources.confinement import explained, replies
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.reading import given_inputs
@@ -73,6 +74,7 @@ def _written(order: Order, form: Form, model: Any) -> WrittenForm:
     write: Mapping[str, Callable[[Order, Any], tuple[Any, int, int]]] = {
         "int8-dynamic": _dynamic,
         "int8-static": _static,
+        "fp8": _in_fp8,
         "int4": _in_int4,
     }
     made, changed, unchanged = write[form.name](order, made) if form.name in write else _sparse(form, made)
@@ -179,14 +181,31 @@ def _sets(order: Order, model: Any) -> list[dict[str, np.ndarray]]:
 def _by_file(order: Order, model: Any, write: Callable[[Path, Path], object]) -> tuple[Any, int, int]:
     """ONNX Runtime's quantizers read and write files."""
     import onnx
+
+    made = Path(order.scratch) / "made.onnx"
+    write(_prepared(order, model), made)
+    return _counted(onnx.load(made))
+
+
+def _prepared(order: Order, model: Any) -> Path:
+    """Fold constants and normalisations as ONNX Runtime does before it quantizes."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    logging.getLogger().setLevel(logging.ERROR)  # they advise on the graph on every run
-    given, prepared, to = (Path(order.scratch) / name for name in ("given.onnx", "prepared.onnx", "made.onnx"))
+    logging.getLogger().setLevel(logging.ERROR)  # it advises on the graph on every run
+    given, prepared = (Path(order.scratch) / name for name in ("given.onnx", "prepared.onnx"))
     given.write_bytes(model.SerializeToString())
     quant_pre_process(given, prepared, skip_symbolic_shape=True)
-    write(prepared, to)
-    return _counted(onnx.load(to))
+    return prepared
+
+
+def _in_fp8(order: Order, model: Any) -> tuple[Any, int, int]:
+    import onnx
+
+    try:
+        made = in_fp8(onnx.load(_prepared(order, model)), _sets(order, model))
+    except NotInFp8 as error:
+        raise InvalidRequest(f"{order.source.shown} cannot be written in fp8: {error}", code=CODE) from None
+    return made.model, made.changed, made.unchanged
 
 
 def _in_int4(_: Order, model: Any) -> tuple[Any, int, int]:

@@ -913,9 +913,9 @@ def device_free_bytes(stream: OwnStream) -> int:
     """
     Of its device's memory.
     """
-def device_roof_kernels() -> list[tuple[str, str, int, int, float, int, str]]:
+def device_roof_kernels() -> list[tuple[str, str, int, int, float, int, str, str, int]]:
     """
-    Every kernel for arithmetic, for tests: number type, instructions, capabilities from and to, operations of a round of a block, its threads, device code.
+    Every kernel for arithmetic, for tests: number type, instructions, capabilities from and to, operations of a round of a block, its threads, device code, that of its check, sums of a thread.
     """
 def device_triad_code() -> str:
     """

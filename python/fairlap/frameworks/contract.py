@@ -126,7 +126,7 @@ class Contestant:
     fed: Fed | None = None  # None if it cannot be fed
     training: TrainingState | None = None  # in mode "train"
     switching_copies: bool = False  # a call on other inputs than the call before copies them first
-    quantization: Quantization | None = None  # in int8
+    quantization: Quantization | None = None  # in int8 or fp8
     profiler: Profiler | None = None
     stamps: TokenStamps | None = None  # of the tokens of its answers, where it generates
     bind_new: Callable[[Arrays], Callable[[], Any]] | None = None  # in place of ``bind`` for inputs of one drawn call

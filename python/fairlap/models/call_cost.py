@@ -18,7 +18,7 @@ SETS_OF_INPUTS = 2
 _ELEMENT_BYTES: Mapping[Dtype, int] = {
     "float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "int8": 1, "uint8": 1, "bool": 1,
 }  # fmt: skip
-_WEIGHT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2, "int8": 1}
+_WEIGHT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
 _INPUT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2}
 _FLOAT_BYTES = 4
 

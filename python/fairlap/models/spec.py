@@ -132,7 +132,7 @@ UNIT_ROUNDOFF_OF_TYPE: Mapping[str, float] = {
     "complex64": 2.0**-24,
     "complex128": 2.0**-53,
 }
-"""What rounding to a precision changes at most, relative to the value. int8 has none: its steps are of one size."""
+"""What rounding to a precision changes at most, relative to the value. int8 and fp8 have none: see their own rules."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Spec:
     def tolerance(self, precision: Precision) -> Tolerance:
         """Find the spec's own tolerance; else that of bfloat16, as much narrower as the precision rounds less.
 
-        Raises KeyError for int8, whose answers are compared in another way.
+        Raises KeyError for int8 and fp8, whose answers are compared in another way.
         """
         found = self.tolerances.get(precision)
         if found is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -40,18 +41,26 @@ Mode = Literal[
 ]
 
 
-Precision = Literal["fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64"]
+Precision = Literal["fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp8", "fp64"]
 """fp16 and bf16 hold weights and inputs in that type. autocast keeps the weights in float32 and leaves it to the
 framework which operations run in bfloat16. tf32 lets a GPU round the factors of products. int8 is the framework's own
-quantization after training, with calibration. Differential equations and environments alone are in fp64."""
+quantization after training, with calibration; fp8 is the same to E4M3, which GPUs multiply. Differential equations and
+environments alone are in fp64."""
 
-PRECISIONS_OF_MODELS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
+PRECISIONS_OF_MODELS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp8")
+
+CALIBRATED: tuple[Precision, ...] = ("int8", "fp8")
+"""Those to which a model is quantized after training, with sets of inputs; of inference alone."""
+
+_ONLY_ON_GPUS: Mapping[Precision, str] = {
+    "tf32": "tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none",
+    "fp8": "products of fp8 are those of NVIDIA GPUs; a CPU computes them in float32",
+}
 
 
 def why_not_on(precision: Precision, device: str) -> str:
     """Why no framework has this precision on such a device; empty where one may."""
-    lacks = precision == "tf32" and device == "cpu"
-    return "tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none" if lacks else ""
+    return _ONLY_ON_GPUS.get(precision, "") if device == "cpu" else ""
 
 
 CALLABLE = "callable"

@@ -94,7 +94,7 @@ class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
     options: dict[str, str] = msgspec.field(default_factory=dict)
     device_memory_limit_bytes: int | None = None  # enforced by the framework
     unseen: tuple[str, ...] = ()  # inputs of drawn calls; none is read before its call is due
-    calibration: tuple[str, ...] = ()  # sets of inputs for the quantization of precision int8
+    calibration: tuple[str, ...] = ()  # sets of inputs for the quantization of precisions int8 and fp8
     free_sizes: dict[str, int] = msgspec.field(default_factory=dict)  # of inputs, where not the usual
     scale: Scale | None = None  # with several ranks: start them, and spread the batch over them
     rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together

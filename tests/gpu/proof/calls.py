@@ -82,7 +82,7 @@ CALLS = (
         "Roofs, load, precision, memory",
         (
             Piece("roofs", 65),
-            Piece("use", 230),
+            Piece("use", 238),
             Piece(
                 "tests",
                 135,

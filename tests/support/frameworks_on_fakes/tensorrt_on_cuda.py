@@ -22,6 +22,7 @@ from frameworks_on_fakes.onnxruntime_on_cuda import array_at
 KERNEL_NS = 25_000
 _BYTES = {"FLOAT": 4, "HALF": 2, "BF16": 2, "INT8": 1, "INT32": 4, "INT64": 8, "BOOL": 1}
 _ONNX = {"FLOAT": 1, "HALF": 10, "BF16": 16, "INT8": 3, "INT32": 6, "INT64": 7, "BOOL": 9}
+_FP8 = 17
 _WORDS = {1: "Float", 10: "Half", 16: "BFloat16", 3: "Int8"}
 
 
@@ -291,9 +292,10 @@ class Engine:
         if not self.detailed:
             return json.dumps({"Layers": [node.output[0] for node in nodes]})
         dequantized = {node.output[0] for node in nodes if node.op_type == "DequantizeLinear"}
+        step = "FP8" if any(each.data_type == _FP8 for each in self.model.graph.initializer) else "Int8"
         plain = _WORDS[self.model.graph.output[0].type.tensor_type.elem_type]
         layers = [
-            {"Inputs": [{"Name": name, "Format/Datatype": "Int8" if name in dequantized else plain} for name in own]}
+            {"Inputs": [{"Name": name, "Format/Datatype": step if name in dequantized else plain} for name in own]}
             for own in (list(node.input[:1]) for node in nodes)
         ]
         return json.dumps({"Layers": layers, "I/O Tensors": []})

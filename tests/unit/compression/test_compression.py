@@ -19,9 +19,9 @@ onnxruntime: Any = pytest.importorskip("onnxruntime", reason="`make test` instal
 BATCH, WIDTH, CLASSES = 8, 64, 10
 RNG = np.random.default_rng(5)
 IMAGES = RNG.normal(size=(BATCH, WIDTH)).astype(np.float32)
-FORMS = "int8-dynamic,int8-static,int4,sparse-2:4,sparse-75%"
+FORMS = "int8-dynamic,int8-static,fp8,int4,sparse-2:4,sparse-75%"
 # Of the largest answer: what steps of 128, or of 16, may do to sums of 64 products.
-LARGEST_ERROR = {"int8-dynamic": 0.04, "int8-static": 0.04, "int4": 0.2}
+LARGEST_ERROR = {"int8-dynamic": 0.04, "int8-static": 0.04, "fp8": 0.1, "int4": 0.2}
 
 
 def by_hand(fours: list[float]) -> list[float]:
@@ -111,6 +111,8 @@ def test_each_form_is_a_model_with_answers_near_those_of_the_file(
     assert forms["int4"]["changed"] == 1  # ONNX Runtime's quantizer takes MatMul alone
     assert forms["int4"]["unchanged"] == 1
     assert forms["int8-dynamic"]["changed"] == forms["int8-static"]["changed"] == 2
+    assert forms["fp8"]["changed"] == 2
+    assert forms["fp8"]["unchanged"] == 0
 
 
 def test_sums_of_int8_do_not_saturate(written: tuple[Path, Path, dict[str, Any]]) -> None:
@@ -120,6 +122,18 @@ def test_sums_of_int8_do_not_saturate(written: tuple[Path, Path, dict[str, Any]]
     file = folder / forms["int8-dynamic"]["file"]
     exact = reference.ReferenceEvaluator(str(file)).run(None, {"image": IMAGES})[0]
     assert answers(file) == pytest.approx(exact, abs=1e-5)
+
+
+def test_fp8_is_executed_as_the_reference_evaluator_executes_it(written: tuple[Path, Path, dict[str, Any]]) -> None:
+    """With a Relu in front of a quantizer, and every optimisation of ONNX Runtime."""
+    reference = pytest.importorskip("onnx.reference")
+    file, folder, forms = written
+    made = folder / forms["fp8"]["file"]
+    exact = reference.ReferenceEvaluator(str(made)).run(None, {"image": IMAGES})[0]
+    assert answers(made) == pytest.approx(exact, abs=1e-4)
+    kinds = [each.data_type for each in onnx.load(made).graph.initializer]
+    assert kinds.count(onnx.TensorProto.FLOAT8E4M3FN) == 2
+    assert forms["fp8"]["bytes"] < 0.4 * file.stat().st_size
 
 
 def test_sparse_forms_have_their_zeros_and_are_as_large(written: tuple[Path, Path, dict[str, Any]]) -> None:
@@ -165,6 +179,7 @@ def test_what_cannot_be_compressed_is_refused_and_leaves_nothing(tmp_path: Path)
         (file, "--to", "int4,int4"),
         (file, "--to", "sparse-100%"),
         (file, "--to", "int8-static"),  # without inputs
+        (file, "--to", "fp8"),
         (file, "--to", "int4", "--inputs", file),
         (tmp_path / "notes.txt", "--to", "int4"),
         (tmp_path / "none.onnx", "--to", "int4"),
@@ -196,12 +211,11 @@ def test_forms_are_named_with_their_share() -> None:
         np.pad(IMAGES, ((0, 0), (0, 1))),
     ],
 )
-def test_inputs_that_give_no_ranges_are_named(tmp_path: Path, inputs: np.ndarray) -> None:
+@pytest.mark.parametrize("form", ["int8-static", "fp8"])
+def test_inputs_that_give_no_ranges_are_named(tmp_path: Path, inputs: np.ndarray, form: str) -> None:
     file = network(tmp_path / "net.onnx")
     np.save(tmp_path / "spoilt.npy", inputs)
-    refused = refusal(
-        "compress", file, "--to", "int8-static", "--inputs", tmp_path / "spoilt.npy", "--into", tmp_path / "small"
-    )
+    refused = refusal("compress", file, "--to", form, "--inputs", tmp_path / "spoilt.npy", "--into", tmp_path / "small")
     assert refused.code == "E_COMPRESSION"
     assert "spoilt.npy" in str(refused)
     assert not (tmp_path / "small").exists()

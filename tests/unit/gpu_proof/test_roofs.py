@@ -106,4 +106,4 @@ def test_every_product_runs_in_pytorch() -> None:
     for name, call in roof_products.products(torch, 32, "cpu"):
         assert call().shape == (32, 32)
         names.append(name)
-    assert set(names) == {"fp32", "tf32", "fp16", "bf16", "fp64", "int8"}
+    assert set(names) == {"fp32", "tf32", "fp16", "bf16", "fp64", "fp8", "int8"}

@@ -11,7 +11,7 @@ import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.machine.hardware import cuda_devices
 from gpu.proof.parts import use
-from gpu.proof.record import PartRecord, read
+from gpu.proof.record import Deadline, NotHere, PartRecord, read
 
 
 def goals_of(folder: Path) -> dict[str, bool | None]:
@@ -37,7 +37,7 @@ def test_memory_that_was_taken_must_be_found_in_use_and_is_given_back() -> None:
 
 def row(precision: str, error: float, **more: Any) -> dict[str, Any]:
     held = {"allocator_live_peak": 10, "allocator_reserved_peak": 20, "driver": 500}
-    return {"precision": precision, "outcome": "finished", "error_relative": error, "memory_bytes": held, **more}
+    return {"precision": precision, "outcome": "finished", "error_relative": error, "memory_bytes": held} | more
 
 
 ERRORS = {"fp32": 1e-6, "tf32": 5e-4, "fp16": 4e-4, "bf16": 4e-3}
@@ -60,6 +60,41 @@ def test_a_precision_that_did_not_finish_leaves_its_goals_unknown(tmp_path: Path
     goals = goals_of(tmp_path)
     assert goals["convnet in tf32: its error"] is None
     assert goals[IN_ORDER] is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "reached"),
+    [
+        ({}, [True, True]),
+        ({"error_relative": 1e-6}, [False, True]),  # float32
+        ({"error_relative": 0.9}, [False, True]),
+        ({"settings": {"types_of_layers": "9 read fp32"}}, [True, False]),
+        ({"outcome": "disqualified"}, [None, None]),
+        ({"outcome": "unsupported", "error_relative": None, "settings": {}}, [None, None]),
+    ],
+)
+def test_fp8_has_its_own_error_and_layers_that_read_it(
+    tmp_path: Path, changed: dict[str, Any], reached: list[bool | None]
+) -> None:
+    record = PartRecord(tmp_path / "part.json", 9, "made up")
+    use.keep_fp8(record, row("fp8", 0.08, **{"settings": {"types_of_layers": "4 read fp8"}, **changed}))
+    assert list(goals_of(tmp_path).values()) == reached
+
+
+@on_fakes
+def test_without_tensorrt_fp8_is_left_out_and_old_gpus_have_nothing_to_prove() -> None:
+    machine = Machine()
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        record = PartRecord(Path(folder) / "part.json", 9, "made up")
+        patch.setattr(use, "find_spec", lambda name: None if name == "tensorrt" else object())
+        with pytest.raises(NotHere) as absent:
+            use._fp8(record, Deadline(60))
+        assert absent.value.package == "tensorrt"
+        patch.setattr(use, "find_spec", lambda _: object())
+        for attribute, value in ((75, 8), (76, 6)):
+            machine.cuda.fake_cuda_set_device_attribute(0, attribute, value)
+        use._fp8(record, Deadline(60))
+        assert goals_of(Path(folder)) == {}
 
 
 def test_layers_of_memory_contain_each_other(tmp_path: Path) -> None:

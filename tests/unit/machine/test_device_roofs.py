@@ -79,6 +79,17 @@ def test_a_type_without_kernels_for_the_device_is_absent_with_the_reason() -> No
 
 
 @on_fakes
+def test_a_type_whose_sums_are_wrong_on_the_device_is_absent_with_their_number() -> None:
+    machine = machine_of(90)
+    machine.cuda.fake_cuda_set_wrong_sums(b"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16")
+    found = measured_on_device("cuda", seconds=0.01)
+    assert found.absent.keys() == {"bf16", "fp4"}
+    assert str(132 * 2 * 128 * 128) in found.absent["bf16"]  # blocks, threads and sums of each
+    assert found.operations_per_s.keys() == set(NUMBER_TYPES) - {"bf16", "fp4"}
+    assert machine.outstanding() == 0
+
+
+@on_fakes
 def test_small_types_need_a_driver_that_can_assemble_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of e4m3 on sm_89 came with PTX 8.4, and that with CUDA 12.4 (PTX ISA, release history).
 

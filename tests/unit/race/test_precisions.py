@@ -21,13 +21,24 @@ from runs_of_precisions import planned, shown
     "options",
     [
         {"precision": "tf32"},
+        {"precision": "fp8"},
+        {"precision": "fp8", "device": "cuda", "mode": "grad"},
         {"precision": ("fp32", "int8"), "mode": ("infer", "grad")},
         {"precision": "bf16", "max_drop": Share("1%")},
         {"precision": "fp32", "max_drop": Share("1%")},
         {"across_precisions": True},
         {"precision": ("fp32", "bf16"), "across_precisions": True, "data": "synthetic"},
     ],
-    ids=["tf32 on a CPU", "gradients in int8", "a drop from nothing", "a drop of nothing", "one precision", "data"],
+    ids=[
+        "tf32 on a CPU",
+        "fp8 on a CPU",
+        "gradients in fp8",
+        "gradients in int8",
+        "a drop from nothing",
+        "a drop of nothing",
+        "one precision",
+        "data",
+    ],
 )
 def test_what_no_contestant_could_do_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):

@@ -42,6 +42,10 @@ class OnSecondGpu:
         assert self.gpu.cuda.cuCtxGetDevice(ctypes.byref(found)) == 0
         return found.value
 
+    def of_capability(self, capability: int) -> None:
+        for attribute, value in ((75, capability // 10), (76, capability % 10)):
+            self.gpu.cuda.fake_cuda_set_device_attribute(SECOND, attribute, value)
+
     def prepared(self, precision: Precision, caches: str = "", **options: str) -> tuple[Contestant, Materials]:
         materials = materials_for(Work("mlp", BATCH, precision=precision), 0)
         work = replace(materials.workload("inputs"), calibration=tuple(materials.calibration_files))
@@ -89,6 +93,33 @@ def test_int8_has_both_operands_of_products_quantized_and_its_precision_is_unkno
     assert contestant.in_force["quantized"] == "3 of 3 products have quantized operands"
     assert "read int8" in contestant.in_force["types_of_layers"]
     assert contestant.in_force["precision"].startswith("unknown")
+
+
+@on_fakes
+def test_fp8_has_both_operands_of_products_in_fp8_and_answers_within_its_class() -> None:
+    machine = OnSecondGpu()
+    machine.of_capability(89)
+    contestant, materials = machine.prepared("fp8")
+    result = contestant.bind(materials.workload("inputs").inputs)()
+    errors = array_errors(materials, contestant.outputs(result), "inputs", "before")
+    assert all(error.right for error in errors)
+    assert min(error.distance for error in errors) > 1e-2  # three bits of mantissa
+    require_settings(contestant.in_force, 3, "fp8")
+    assert contestant.in_force["quantized"] == "3 of 3 products have quantized operands"
+    assert "read fp8" in contestant.in_force["types_of_layers"]
+    assert contestant.in_force["precision"].startswith("unknown")
+    assert contestant.quantization is not None
+    assert "fp8" in contestant.quantization.name
+    assert machine.phases == ["import", "build", "convert", "lower", "compile"]
+
+
+@on_fakes
+def test_fp8_is_refused_on_a_gpu_that_has_no_products_of_it() -> None:
+    machine = OnSecondGpu()
+    machine.of_capability(86)
+    with pytest.raises(Unsupported, match=r"8\.6"):
+        machine.prepared("fp8")
+    assert machine.phases == []
 
 
 @on_fakes

@@ -28,15 +28,15 @@ fairlap compress model.onnx --to int8-dynamic,int4,sparse-2:4
     "forms",
     metavar="FORM,...",
     required=True,
-    help="int8-dynamic, int8-static, int4, sparse-2:4, or a share, sparse-90%.",
+    help="int8-dynamic, int8-static, fp8, int4, sparse-2:4, a share: sparse-90%.",
 )
 @click.option(
     "--into", "folder", type=_PATH, metavar="FOLDER", help="A new folder for the files.  [default: FILE-compressed]"
 )
-@click.option("--inputs", type=_PATH, metavar="FILE", help="Inputs from which int8-static takes ranges.")
+@click.option("--inputs", type=_PATH, metavar="FILE", help="Inputs from which int8-static and fp8 take ranges.")
 @JSON
 def command(file: Path, forms: str, folder: Path | None, inputs: Path | None, as_json: bool) -> None:
-    """Write smaller forms of an ONNX file: fewer bits, by ONNX Runtime's quantizers, or more zeros.
+    """Write smaller forms of an ONNX file: fewer bits or more zeros.
 
     `fairlap choose` then compares the files by score, time and memory on your data.
     """

@@ -102,9 +102,9 @@ fairlap load p.jsonl --on serve:transformers:model=./m,transformers:model=./m --
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items that one request asks about.  [default: 1]")
 @click.option(
     "--precision",
-    type=one_or_more("fp32", "tf32", "fp16", "bf16", "autocast", "int8"),
+    type=one_or_more("fp32", "tf32", "fp16", "bf16", "autocast", "int8", "fp8"),
     metavar="NAME,...",
-    help="fp32, tf32 (on a GPU), fp16, bf16, autocast, int8.  [default: fp32]",
+    help="fp32, fp16, bf16, autocast, int8; GPU: tf32, fp8.  [default: fp32]",
 )
 @click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
 @source_options

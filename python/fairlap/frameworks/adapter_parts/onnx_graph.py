@@ -96,6 +96,17 @@ def weights_in(graph: bytes | str, given: Arrays) -> Answers:
     return held
 
 
+def holds_fp8(graph: bytes | str) -> bool:
+    """Whether a user's file has weights in fp8."""
+    import onnx
+
+    if isinstance(graph, bytes):
+        return False
+    model = onnx.load_model(graph, load_external_data=False)
+    kind = onnx.TensorProto.FLOAT8E4M3FN
+    return any(each.data_type == kind for inner in graphs_under(model.graph) for each in inner.initializer)
+
+
 def _arrays_in(graph: Any, folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     """``folder`` has the data that are in other files."""
     from onnx import numpy_helper

@@ -86,6 +86,7 @@ class Jax(Framework):
     no_precision: ClassVar = {
         "autocast": "it leaves mixed precision to the program; there is none to switch on",
         "int8": "it has no quantization after training",
+        "fp8": "it has no quantization after training",
     }
     options: ClassVar = {
         "async_dispatch": ("on", "off"),

@@ -106,6 +106,7 @@ class Torch(Framework):
     }
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8", "fp64")
+    no_precision: ClassVar = {"fp8": "its scaled products are those of linear layers alone: race tensorrt"}
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
 
     @classmethod

@@ -31,6 +31,7 @@ from fairlap.frameworks.adapter_parts.onnx_graph import (
     encoder_of,
     files_of,
     graph_of,
+    holds_fp8,
     takes_other_sizes,
     weights_in,
     weights_of_both,
@@ -107,7 +108,10 @@ class OnnxRuntime(Framework):
     devices = ("cpu", "cuda")
     devices_of: ClassVar = {"tensorrt": ("cuda",), GRAPH: ("cuda",)}
     precisions = ("fp32", "fp16", "bf16", "tf32", "int8")
-    no_precision: ClassVar = {"autocast": "a graph declares the type of each value"}
+    no_precision: ClassVar = {
+        "autocast": "a graph declares the type of each value",
+        "fp8": "its kernels multiply in float32, and of TensorRT's engines it does not report the types: race tensorrt",
+    }
     device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
     @classmethod
@@ -216,7 +220,8 @@ def _given(work: Workload, graph: bytes | str, place: Place, phase: Phase, versi
         with phase("convert"):
             made = (quantized if place.stream is None else quantized_for_gpu)(work, graph, version)
         return _Given(str(made.file), {}, quantized=made)
-    return _Given(graph, weights_in(graph, work.weights))
+    stored = {"fp8": "the type of stored weights; products are computed in float32"} if holds_fp8(graph) else {}
+    return _Given(graph, weights_in(graph, work.weights), stored if place.provider != TENSORRT else {})
 
 
 def _session(onnxruntime: Any, graph: bytes | str, options: Any, place: Place) -> Any:

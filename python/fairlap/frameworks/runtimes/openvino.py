@@ -61,6 +61,7 @@ class OpenVino(Framework):
     precisions = ("fp32", "fp16", "bf16", "int8")
     no_precision: ClassVar = {
         "autocast": "its hint sets one type for all operations",
+        "fp8": "NNCF rounds to it, and a CPU multiplies in wider types",
         "tf32": "it runs on the CPU here",
     }
 

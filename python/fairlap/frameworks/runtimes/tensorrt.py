@@ -10,7 +10,11 @@ from fairlap.errors import shortened
 from fairlap.frameworks.adapter_parts.answers import Answers
 from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
 from fairlap.frameworks.adapter_parts.precisions.onnx_in_16_bits import NAMES, in_16_bits
-from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import quantized_for_gpu, quantized_products_in
+from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import (
+    quantized_for_gpu,
+    quantized_products_in,
+    quantized_to_fp8,
+)
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.adapter_parts.tensorrt_engines.building import BuildSettings, EngineBuild
 from fairlap.frameworks.contract import (
@@ -25,8 +29,9 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
 )
 from fairlap.models.workload import Workload
-from fairlap.request.work import Precision
+from fairlap.request.work import CALIBRATED, Precision
 
+_FP8_SINCE = 89  # compute capability of Ada
 _MIB = 2**20
 _LEVELS = tuple(map(str, range(6)))
 _NO_MEMORY = "TensorRT takes its memory from CUDA and counts none; activation_memory of its settings is its own plan"
@@ -35,14 +40,14 @@ _NO_MEMORY = "TensorRT takes its memory from CUDA and counts none; activation_me
 class TensorRt(Framework):
     name = "tensorrt"
     packages = ("tensorrt==11.4.0.106", "onnx==1.23.2")
-    packages_in: ClassVar = {"int8": ("onnxruntime==1.31.1",)}  # whose tool quantizes
+    packages_in: ClassVar = dict.fromkeys(CALIBRATED, ("onnxruntime==1.31.1",))  # whose tool quantizes
     module = "tensorrt"
     implementation = "onnx"
     options: ClassVar = {"workspace_mib": (), "optimization": _LEVELS, "timing_cache": ("on", "off")}
     tunable_on: ClassVar = {"cuda": {"optimization": ("4", "5")}}
     not_tuned: ClassVar = {"workspace_mib": "by default TensorRT may use all memory of the device"}
     devices = ("cuda",)
-    precisions = ("fp32", "fp16", "bf16", "tf32", "int8")
+    precisions = ("fp32", "fp16", "bf16", "tf32", "int8", "fp8")
     no_precision: ClassVar = {"autocast": "its networks are strongly typed: the graph declares the type of each value"}
 
     @classmethod
@@ -52,7 +57,7 @@ class TensorRt(Framework):
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
         settings = _build_settings(work.precision, wanted)
-        _require_driver(wanted.device)
+        _require_device(wanted.device, work.precision)
         with phase("import"):
             import tensorrt
         from fairlap.engine.cuda.device_arrays import work_on_device
@@ -95,7 +100,7 @@ class _Given:
             with phase("convert"):
                 narrow = in_16_bits(graph, work.precision)
             self.graph, self.weights, self._more = narrow.graph, narrow.weights(work.weights), narrow.in_force()
-        elif work.precision == "int8":
+        elif work.precision in CALIBRATED:
             with phase("convert"):
                 self.quantized = _quantized(work, graph)
             self.graph = str(self.quantized.file)
@@ -119,7 +124,8 @@ def _quantized(work: Workload, graph: bytes | str) -> QuantizedFile:
         import onnxruntime
     except ModuleNotFoundError:
         raise Unsupported("tensorrt is quantized by the package onnxruntime; install it") from None
-    return quantized_for_gpu(work, graph, str(onnxruntime.__version__))
+    quantize = quantized_to_fp8 if work.precision == "fp8" else quantized_for_gpu
+    return quantize(work, graph, str(onnxruntime.__version__))
 
 
 def _build_settings(precision: Precision, wanted: Settings) -> BuildSettings:
@@ -136,11 +142,15 @@ def _build_settings(precision: Precision, wanted: Settings) -> BuildSettings:
     )
 
 
-def _require_driver(device: str) -> None:
+def _require_device(device: str, precision: Precision) -> None:
     from fairlap.engine import _native
+    from fairlap.engine.cuda.roofs import device_facts
 
     if absent := _native.cuda_absent_because():
         raise Unsupported(f"tensorrt cannot run on {device}: there is no CUDA driver: {shortened(absent)}")
+    if precision == "fp8" and (found := device_facts(device_number(device)).capability) < _FP8_SINCE:
+        own, least = (f"{each // 10}.{each % 10}" for each in (found, _FP8_SINCE))
+        raise Unsupported(f"{device} has compute capability {own}; products of fp8 need {least} or later")
 
 
 def _precision(trt: Any, engine: Any, settings: BuildSettings) -> str:

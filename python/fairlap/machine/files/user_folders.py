@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlap.errors import NotAvailable
 
 _OURS = "fairlap"
-_SHARED = ("work", "sources", "int8", "litert", "envs", "roofs", "report", "bisect", "repositories", "servers")
+_SHARED = ("work", "sources", "int8", "fp8", "litert", "envs", "roofs", "report", "bisect", "repositories", "servers")
 
 
 def user_cache() -> Path:

@@ -23,7 +23,7 @@ from fairlap.machine.hardware.roofs import MEMORY, Roofs, file_for, keep, read_k
 NUMBER_TYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "fp64")
 CACHE = "L2"
 
-_KERNELS = 3  # raised when kernels change, so that kept figures are measured again
+_KERNELS = 4  # raised when kernels change, so that kept figures are measured again
 _SECONDS = 0.6  # for each roof
 _TURNS = 5  # the roofs take turns, so that a change of the clock does not meet all trials of one
 _SHARE_OF_CACHE = 0.25  # some devices have it in halves, and keep copies of the other half

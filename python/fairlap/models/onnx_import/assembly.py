@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlap.models.array_files.npy_map import release
+from fairlap.models.fp8_graphs.fp8_numbers import FP8
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.onnx_import.graph import Array, Node, bodies_of
 from fairlap.models.onnx_import.libraries.numpy_library import is_floating
@@ -22,6 +23,7 @@ DTYPES = frozenset(
     (
         "float16",
         "bfloat16",
+        FP8,
         "float32",
         "float64",
         "bool",

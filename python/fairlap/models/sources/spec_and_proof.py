@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
+from fairlap.models.checks.fp8_answers import fp8_tolerances
 from fairlap.models.sources.allowances import no_narrower, repeat_numbers, widened
 from fairlap.models.sources.contract import Opened, Proof, SourceError
 from fairlap.models.sources.given_data.sets import Sets
@@ -62,6 +64,9 @@ def proof_of(
         for which in list(sets)[: max(1, len(given))]:  # others have the same values, in another order
             if given or repeat_numbers(sets[which]):
                 allowed = widened(allowed, found, sets[which], references[which])
+        if "fp8" in found.precisions:
+            answered = partial(outputs_of, found.forward)
+            allowed["fp8"] = fp8_tolerances(answered, found.weights, [sets[first]], [exact])
         notices = ill_conditioned(exact, plain, allowed["fp32"]) + loose(allowed["fp32"])
     silent = unnoticed(
         found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs

@@ -31,6 +31,7 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.processes.block_worker import block_worker
+from fairlap.request.work import CALIBRATED
 from fairlap.scenarios.process_result import BatchOutcome, BatchTry, LargestBatch
 
 RESOLUTION_SHARE = 1 / 16
@@ -107,7 +108,7 @@ class _Rules:
 def _why_not(materials: Materials) -> str:
     if materials.work.source is not None:
         return "a model of your own is opened at fixed sizes; race it at several with --batch"
-    if materials.work.precision == "int8":
+    if materials.work.precision in CALIBRATED:
         return "its calibration is done at the batch that is raced"
     has_items = any(BATCH in tensor.shape for tensor in materials.spec.inputs)
     if (

@@ -31,6 +31,7 @@ from fairlap.models.checks.token_check import (
     tokens_alone,
     why_no_tokens,
 )
+from fairlap.models.fp8_graphs.fp8_numbers import FP8
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
@@ -44,7 +45,7 @@ GRADIENT = "grad/"
 PEER_GRADIENT = "gradient compared with"
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "tf32": 2.5e-2, "fp16": 2.5e-2, "autocast": 1e-1, "bf16": 1e-1}
 _PRECISIONS: Mapping[str, Precision] = {
-    "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8", "int16": "int8",
+    "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8", "int16": "int8", FP8: "fp8",
 }  # fmt: skip
 """Of types of a user's file."""
 _STEPS = frozenset(("int8", "uint8"))

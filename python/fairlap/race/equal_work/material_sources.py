@@ -39,7 +39,7 @@ from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.start_weights import weights_of
 from fairlap.request.fields.source import Source
 from fairlap.request.names import ContestantName
-from fairlap.request.work import Mode, Precision, Work
+from fairlap.request.work import CALIBRATED, Mode, Precision, Work
 
 _CHANGED = 1000  # added to the seed: inputs that a contestant has not seen while it was made
 _UNSEEN_FROM = 2000
@@ -90,7 +90,7 @@ def materials_for(
             if labels is not None and of_batch is not None:
                 arrays |= {LABELS: labels, BATCH_LABELS: of_batch}
             safetensors.write(materials.inputs_file(which), arrays)
-    if work.precision == "int8":
+    if work.precision in CALIBRATED:
         for number in range(calibration_count(work.batch)):
             file = materials.inputs_file(f"{CALIBRATION}{number}")
             if not safetensors.is_whole(file):

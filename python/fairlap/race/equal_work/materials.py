@@ -19,10 +19,12 @@ from fairlap.launch.own_slopes import slopes_of
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.call_cost import bytes_of_weights
+from fairlap.models.checks.fp8_answers import fp8_tolerance, fp8_tolerances
 from fairlap.models.checks.token_check import why_no_tokens
 from fairlap.models.code_hash import hash_of_learning_code, hash_of_model_code
 from fairlap.models.draw import rounded_to
 from fairlap.models.modes import MODES
+from fairlap.models.reference import reference_answers
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.callables.drawing import FURTHER
 from fairlap.models.sources.inputs import CALIBRATION
@@ -35,7 +37,7 @@ from fairlap.models.training.reference import Batch, OwnSlopes, State, state_nam
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.request.fields.training import STEPS_OF_AN_ANSWER
-from fairlap.request.work import Work
+from fairlap.request.work import CALIBRATED, Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
 IN_TURN = ("inputs", "changed")  # inputs that take turns in the timed calls
@@ -84,11 +86,11 @@ class Materials:
 
     @property
     def calibration_files(self) -> tuple[Path, ...]:
-        """Sets of inputs for the quantization in int8; none of another precision.
+        """Sets of inputs for the quantization to eight bits; none of another precision.
 
         Answers are checked on others, unless a user gave one set only.
         """
-        if self.work.precision != "int8":
+        if self.work.precision not in CALIBRATED:
             return ()
         return tuple(sorted(self.folder.glob(f"{CALIBRATION}*.safetensors")))
 
@@ -253,12 +255,30 @@ class Materials:
         """
         if output in self.output_tolerances:
             return self.output_tolerances[output]
+        if self.work.precision == "fp8":
+            return self._of_fp8[output]
         found, precision = self.spec.tolerance(self.work.precision), self.work.precision
         if precision in ("fp32", "fp64"):
             return found
         return replace(
             found, absolute=max(found.absolute, _ROUNDINGS * UNIT_ROUNDOFF[precision] * self._sizes.get(output, 0.0))
         )
+
+    @cached_property
+    def _of_fp8(self) -> dict[str, Tolerance]:
+        """Compute them once for a work, and keep the two numbers that they consist of."""
+
+        def computed() -> dict[str, npt.NDArray[np.float64]]:
+            works = [self.workload(which) for which in IN_TURN]
+            exact = [self.reference(which) for which in IN_TURN]
+
+            def answered(weights: Arrays, inputs: Arrays) -> Arrays:
+                return reference_answers(replace(works[0], weights=dict(weights), inputs=inputs))
+
+            found = fp8_tolerances(answered, self.weights, [work.inputs for work in works], exact)
+            return {name: np.array([each.absolute, each.norm]) for name, each in found.items()}
+
+        return {name: fp8_tolerance(*map(float, kept)) for name, kept in self._kept("fp8", computed).items()}
 
     @cached_property
     def _sizes(self) -> dict[str, float]:

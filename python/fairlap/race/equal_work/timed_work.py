@@ -29,7 +29,7 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.planning.plan import Block, Plan
-from fairlap.request.work import Work
+from fairlap.request.work import CALIBRATED, Work
 from fairlap.scenarios.calls.latency_messages import (
     DrawnCall,
     DrawnResult,
@@ -49,7 +49,8 @@ _LARGE_OUTPUTS_BYTES = 8 * 2**20
 
 # Above the measured product: Winograd's convolutions do with a quarter of the multiplications, and no library's
 # product is the roof. In types of 16 bits, matrix units do sixteen times as many, and of 8 bits twice as many again.
-MOST_TIMES_THE_PEAK = {"fp32": 6.0, "tf32": 100.0, "fp16": 100.0, "autocast": 100.0, "bf16": 100.0, "int8": 200.0}
+MOST_TIMES_THE_PEAK = {"fp32": 6.0, "tf32": 100.0, "fp16": 100.0, "autocast": 100.0, "bf16": 100.0}
+MOST_TIMES_THE_PEAK |= dict.fromkeys(CALIBRATED, 200.0)
 
 # How much longer a call may take on inputs that occur for the first time, by the number of drawn calls.
 _MOST_TIMES_LONGER = {1: 10.0, 2: 6.0, 3: 4.0}

@@ -36,7 +36,7 @@ from fairlap.request.race_request import (
     MOST_BATCH,
     RaceRequest,
 )
-from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work, why_not_on
+from fairlap.request.work import CALIBRATED, CALLABLE, Mode, Precision, StartWeights, Work, why_not_on
 from fairlap.suggestions import not_one_of
 
 _ANSWERS = "it answers token by token"
@@ -107,8 +107,11 @@ def precisions_asked(request: RaceRequest) -> tuple[Precision, ...]:
     found = given if isinstance(given, tuple) else (given,)
     if why := next(filter(None, (why_not_on(each, request.device) for each in found)), ""):
         raise InvalidRequest(f"{why}: add --device cuda")
-    if "int8" in found and (with_loss := next((mode for mode in modes_asked(request) if MODES[mode].holds_labels), "")):
-        raise InvalidRequest(f"int8 is for inference; a quantized model has no gradients: leave out --mode {with_loss}")
+    quantized = next((each for each in found if each in CALIBRATED), "")
+    if quantized and (with_loss := next((mode for mode in modes_asked(request) if MODES[mode].holds_labels), "")):
+        raise InvalidRequest(
+            f"{quantized} is for inference; a quantized model has no gradients: leave out --mode {with_loss}"
+        )
     if request.max_drop is not None and "fp32" not in found:
         raise InvalidRequest("--max-drop compares with fp32; race it too, such as --precision fp32,bf16")
     if request.max_drop is not None and len(set(found)) < 2:

@@ -24,6 +24,7 @@ _SHAPES: Mapping[Precision, str] = {
     "autocast": "diamond",
     "tf32": "cross",
     "int8": "triangle-down",
+    "fp8": "triangle-left",
 }
 
 

@@ -26,7 +26,7 @@ from fairlap.results.work_result import ContestantResult
 Bound = Literal["compute-bound", "memory-bound", "overhead-bound"]
 
 NUMBER_TYPES: Mapping[Precision, str] = {
-    "bf16": "bf16", "autocast": "bf16", "int8": "int8", "fp16": "fp16", "tf32": "tf32",
+    "bf16": "bf16", "autocast": "bf16", "int8": "int8", "fp16": "fp16", "tf32": "tf32", "fp8": "fp8",
 }  # fmt: skip
 PLAIN = "fp32"  # what a CPU computes in where it has no instructions for the type
 

@@ -26,6 +26,7 @@ from fairlap.models.registry import spec_with
 from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
 from fairlap.request.fields.sizes.other_inputs import InputType
+from fairlap.request.work import CALIBRATED
 from fairlap.scenarios.held import Held
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 
@@ -138,7 +139,7 @@ class CompilationCalls:
     def _built_again(self, work: Workload) -> Resized:
         if not any(BATCH in tensor.shape for tensor in self._work.spec.inputs):
             raise Unsupported("it is built for one batch, and so is the file that it reads; race it with that --batch")
-        if work.precision == "int8":
+        if work.precision in CALIBRATED:
             raise Unsupported(
                 f"it was quantized with calibration data of batch {self._work.batch}, and runs no other batch or size; "
                 "race it with that --batch"

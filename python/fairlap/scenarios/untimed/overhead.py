@@ -17,7 +17,7 @@ from fairlap.frameworks.contract import Framework, Settings, device_number
 from fairlap.models.arrays import Arrays
 from fairlap.models.registry import spec_at
 from fairlap.models.workload import Workload
-from fairlap.request.work import Precision
+from fairlap.request.work import CALIBRATED, Precision
 from fairlap.scenarios.calls.timed_inputs import in_memory
 from fairlap.scenarios.device_quantities import with_completion
 from fairlap.scenarios.held import Held
@@ -41,13 +41,13 @@ def serve(held: Held, _request: Overhead) -> tuple[OverheadMeasured, tuple[()]]:
 def overhead_of_a_call_ns(framework: Framework, settings: Settings, precision: Precision) -> float:
     """Measure the median of an inference, which takes no direction of derivatives.
 
-    int8 is measured in float32, since quantization has nothing to do in this model.
+    int8 and fp8 are measured in float32, since quantization has nothing to do in this model.
     """
     from fairlap.engine import time_calls
 
     inputs = _inputs()
     settings = replace(settings, options={name: each for name, each in settings.options.items() if name != DIRECTION})
-    held: Precision = "fp32" if precision == "int8" else precision
+    held: Precision = "fp32" if precision in CALIBRATED else precision
     work = Workload(spec_at(EMPTY), EMPTY, 1, "infer", held, {}, inputs)
     contestant = framework.prepare(work, settings, lambda _: nullcontext())
     if settings.device != "cpu":

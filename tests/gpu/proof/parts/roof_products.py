@@ -32,7 +32,20 @@ def products(torch: Any, size: int, device: str = "cuda") -> Iterator[tuple[str,
         out = torch.empty_like(a)
         yield name, partial(torch.mm, a, a, out=out)
     whole = torch.randint(-128, 127, (size, size), device=device, dtype=torch.int8)
+    yield "fp8", partial(_product_of_fp8, torch, size, device)
     yield "int8", partial(torch._int_mm, whole, whole.t())  # the layout for which cuBLAS has its fast kernels
+
+
+def _product_of_fp8(torch: Any, size: int, device: str) -> Any:
+    """Multiply with scales of 1 and sums in float32; the factors are made once."""
+    if (size, device) not in _FP8:
+        numbers = torch.randn(size, size, device=device).to(torch.float8_e4m3fn)
+        _FP8[size, device] = numbers, torch.ones((), device=device)
+    numbers, one = _FP8[size, device]
+    return torch._scaled_mm(numbers, numbers.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=False)
+
+
+_FP8: dict[tuple[int, str], tuple[Any, Any]] = {}
 
 
 def _report_all() -> None:

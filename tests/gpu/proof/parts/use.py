@@ -7,11 +7,12 @@ import json
 import subprocess
 import sys
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from ..driver import MIB, DriverCalls, PrimaryContext
 from ..machine import ROOT
-from ..record import Deadline, PartRecord, Step
+from ..record import Deadline, NotHere, PartRecord, Step
 from .race import DEVICE, EAGER, RACED, file_for, run_fairlap
 
 MODEL, BATCH = "convnet", 64
@@ -19,6 +20,8 @@ MODEL, BATCH = "convnet", 64
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16")
 MOST_ERROR = {"fp32": 1e-4, "tf32": 1e-2, "fp16": 1e-2, "bf16": 1e-1}
 KNOWN_MIB, OFF_BY_MIB = 1024, 4  # a driver takes memory from the device in pieces of 2 MiB
+FP8_BY, LEAST_OF_FP8 = "tensorrt", 89  # the framework that has fp8, and the compute capability of its products
+FP8_ERROR = (1e-3, 0.25)  # a significand of 4 bits: more than bf16, and less than a wrong scale
 P99, TRIAL_S = "20ms", 1.0
 
 
@@ -27,6 +30,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
         Step("memory of a known size", 5, partial(_known_memory, record)),
         Step("precisions", 100, partial(_precisions, record, deadline)),
         Step("load", 90, partial(_load, record, deadline)),
+        Step("fp8", 35, partial(_fp8, record, deadline)),
     )
     record.take(steps, deadline)
 
@@ -104,6 +108,38 @@ def keep_precisions(record: PartRecord, rows: list[dict[str, Any]]) -> None:
         reached=errors["fp32"] < min(errors["tf32"], errors["fp16"]) <= errors["bf16"] if complete else None,
         why="" if complete else "not all finished",
     )
+
+
+def _fp8(record: PartRecord, deadline: Deadline) -> None:
+    from fairlap.engine.cuda.roofs import device_facts
+
+    if missing := [each for each in (FP8_BY, "onnxruntime", "onnx") if find_spec(each) is None]:
+        raise NotHere(f"{' and '.join(missing)} is not installed", FP8_BY)
+    if (capability := device_facts(0).capability) < LEAST_OF_FP8:
+        record.note(f"compute capability {capability / 10:.1f} has no products of fp8: there is nothing to prove")
+        return
+    file = file_for("fp8.json")
+    command = [sys.executable, "-m", "fairlap", "compare", MODEL, "--on", FP8_BY, "--device", DEVICE]
+    command += ["--batch", str(BATCH), "--precision", "fp8", "--blocks", "1", "--seconds", "0.2"]
+    output = run_fairlap([*command, "--conditions", "as-found", "--data-seed", "0", "-o", str(file)], deadline)
+    if not file.exists():
+        raise RuntimeError(f"the race left no file: {output}")
+    [row] = json.loads(file.read_bytes())["rows"]
+    keep_fp8(record, row)
+
+
+def keep_fp8(record: PartRecord, row: dict[str, Any]) -> None:
+    """Require the error of fp8, and layers that read it: TensorRT may compute in float32 what it has no kernel for."""
+    types = (row.get("settings") or {}).get("types_of_layers", "")
+    error = row.get("error_relative") if row["outcome"] == RACED else None
+    kept = {"outcome": row["outcome"], "error_relative": error, "types_of_layers": types}
+    record.row("fp8 of one model", **kept, note=row.get("message") or "")
+    least, most = FP8_ERROR
+    why = "" if error is not None else "it did not finish"
+    reached = None if error is None else least <= error <= most
+    record.goal(f"{MODEL} in fp8: its error", f"{least:g} to {most:g}", error, "", reached=reached, why=why)
+    reads_fp8 = None if error is None else "read fp8" in types
+    record.goal(f"{MODEL} in fp8: layers that read fp8", "some", None, "", reached=reads_fp8, why=why or types)
 
 
 def keep_memory(record: PartRecord, rows: list[dict[str, Any]]) -> None:

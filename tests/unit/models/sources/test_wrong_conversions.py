@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from fairlap.models.arrays import Arrays, hash_of
+from fairlap.models.checks.fp8_answers import InFp8
 from fairlap.models.draw import rounded_to, rounded_to_bfloat16
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
@@ -92,7 +93,7 @@ def test_a_lower_precision_hides_no_wrong_conversion(materials: Materials, how: 
     assert wrong.value.code == "E_OUTPUT"
 
 
-@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8", "fp8"])
 def test_rounded_weights_are_right_in_their_precision_and_wrong_in_float32(
     materials: Materials, precision: Precision
 ) -> None:
@@ -119,6 +120,8 @@ def in_precision(materials: Materials, precision: Precision) -> Materials:
 
 
 def rounded_weights(weights: Arrays, precision: Precision) -> Arrays:
+    if precision == "fp8":
+        return dict(InFp8(weights, 1.0))
     if precision != "int8":
         return {name: rounded_to(precision, array) for name, array in weights.items()}
     steps = {name: np.abs(array).max() / 127 for name, array in weights.items()}

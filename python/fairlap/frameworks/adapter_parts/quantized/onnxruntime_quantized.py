@@ -1,15 +1,18 @@
-"""ONNX Runtime's own static quantization, and what of it is in the graph that a session runs."""
+"""ONNX graphs in eight bits: by ONNX Runtime's own static quantization, and in fp8 by fairlap."""
 
 from __future__ import annotations
 
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, quantized_file
+from fairlap.frameworks.contract import Unsupported
 from fairlap.models.arrays import Arrays
+from fairlap.models.fp8_graphs.quantized_graph import NotInFp8, in_fp8
 from fairlap.models.workload import Workload
 
 _TOOL = "onnxruntime.quantization"
@@ -44,6 +47,20 @@ def quantized_for_gpu(work: Workload, graph: bytes | str, version: str) -> Quant
     return quantized_file(work, tool, version, "model.onnx", lambda file: _write(work, graph, file, "QInt8", _EXPLICIT))
 
 
+def quantized_to_fp8(work: Workload, graph: bytes | str, version: str) -> QuantizedFile:
+    """Quantize what products read to fp8, with ranges that ONNX Runtime computes."""
+    import onnx
+
+    def write(file: Path) -> None:
+        with _prepared(graph) as prepared:
+            onnx.save(in_fp8(onnx.load(prepared), work.calibration_sets()).model, file)
+
+    try:
+        return quantized_file(work, "fairlap", version, "model.onnx", write)
+    except NotInFp8 as error:
+        raise Unsupported(str(error)) from None
+
+
 def quantized_products_in(graph: Path) -> tuple[int, int]:
     """How many products of a graph read nothing but what was quantized, and how many others there are.
 
@@ -61,7 +78,6 @@ def quantized_products_in(graph: Path) -> tuple[int, int]:
 def _write(work: Workload, graph: bytes | str, file: Path, activations: str, settings: Mapping[str, Any]) -> None:
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.calibrate import CalibrationDataReader
-    from onnxruntime.quantization.shape_inference import quant_pre_process
 
     class Sets(CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -71,12 +87,7 @@ def _write(work: Workload, graph: bytes | str, file: Path, activations: str, set
             own = next(self._sets, None)
             return None if own is None else dict(own)
 
-    logging.getLogger().setLevel(logging.ERROR)  # it advises on the graph on every run
-    with tempfile.TemporaryDirectory() as scratch:
-        given, prepared = Path(scratch) / "given.onnx", Path(scratch) / "prepared.onnx"
-        if isinstance(graph, bytes):
-            given.write_bytes(graph)
-        quant_pre_process(given if isinstance(graph, bytes) else graph, prepared, skip_symbolic_shape=True)
+    with _prepared(graph) as prepared:
         quantize_static(
             prepared,
             file,
@@ -87,6 +98,20 @@ def _write(work: Workload, graph: bytes | str, file: Path, activations: str, set
             weight_type=QuantType.QInt8,
             **settings,
         )
+
+
+@contextmanager
+def _prepared(graph: bytes | str) -> Iterator[Path]:
+    """Fold constants and normalisations, as quantizing starts from."""
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    logging.getLogger().setLevel(logging.ERROR)  # it advises on the graph on every run
+    with tempfile.TemporaryDirectory() as scratch:
+        given, prepared = Path(scratch) / "given.onnx", Path(scratch) / "prepared.onnx"
+        if isinstance(graph, bytes):
+            given.write_bytes(graph)
+        quant_pre_process(given if isinstance(graph, bytes) else graph, prepared, skip_symbolic_shape=True)
+        yield prepared
 
 
 def operations_in(graph: Path) -> tuple[int, int]:

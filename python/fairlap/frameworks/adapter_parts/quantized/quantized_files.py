@@ -44,11 +44,13 @@ def quantized_file(work: Workload, tool: str, version: str, name: str, write: Ca
     made_of += [hash_of(own) for own in work.calibration_sets()]
     made_of.append(hash_of_code(Path(__file__).parents[1]))
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
-    folder = work_cache() / "int8" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}"
+    folder = work_cache() / work.precision / f"{Path(work.spec.name).stem}-b{work.batch}-{key}"
     record = _record_in(folder)
     if record is None:
         record = _written(folder, name, write)
-    how = f"quantized to int8 by {tool} with {quantity_text.count(len(work.calibration), 'calibration set')}"
+    how = (
+        f"quantized to {work.precision} by {tool} with {quantity_text.count(len(work.calibration), 'calibration set')}"
+    )
     return QuantizedFile(folder / name, Quantization(f"{how}, {quantity_text.size(record.bytes)}", record.seconds))
 
 

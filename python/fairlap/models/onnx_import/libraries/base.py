@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from fairlap.models.fp8_graphs.fp8_numbers import FP8, LARGEST
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.control import PythonControl
 from fairlap.models.onnx_import.libraries.functions import FUNCTIONS
@@ -121,6 +122,11 @@ class Library(PythonControl):
         """Round to whole steps, and add the zero point; what is outside of the limits is clipped afterwards."""
         rounded = self.apply("Round", value)
         return rounded if zero is None else rounded + zero
+
+    def to_fp8(self, value: Any) -> Any:
+        """Round to numbers that fp8 has, which stay in the value's type."""
+        limited = self.clip_to_numbers(value, -LARGEST, LARGEST)
+        return self.cast(self.cast(limited, FP8), self.dtype_of(value))
 
     def to_dynamic_steps(self, value: Any, zero: Any) -> Any:
         """Round to bytes whose scale was chosen for these very values."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.models.fp8_graphs.fp8_numbers import FP8, rounded_to_fp8
 from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import ArrayModule, Windows
@@ -42,6 +43,9 @@ class NumPyLibrary(ArrayModule):
             wanted = np.dtype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.asarray(value).astype(wanted)
+
+    def to_fp8(self, value: Array) -> Array:
+        return rounded_to_fp8(np.asarray(value))
 
     def is_floating(self, value: Array) -> bool:
         return is_floating(value.dtype)
@@ -196,8 +200,8 @@ class NumPyLibrary(ArrayModule):
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Also for bfloat16, which NumPy does not know as a floating-point type."""
-    return dtype.kind == "f" or dtype.name == "bfloat16"
+    """Also for bfloat16 and fp8, which NumPy does not know as floating-point types."""
+    return dtype.kind == "f" or dtype.name in ("bfloat16", FP8)
 
 
 def _window_counts(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.models.fp8_graphs.fp8_numbers import LARGEST, steps_between
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
 
@@ -53,6 +54,9 @@ class WithRoundings(_OfAFewBits):
     def to_step(self, value: Any, zero: Any, low: int, high: int) -> Any:
         return super().to_step(self._moved(np.asarray(value), MOVED_BY["float32"]), zero, low, high)
 
+    def to_fp8(self, value: Any) -> Array:
+        return super().to_fp8(self._moved(np.asarray(value), MOVED_BY["float32"]))
+
     def _moved(self, array: Array, share: float) -> Array:
         """By this share of each value, or of the usual one where that is larger; zeros stay."""
         finite = np.isfinite(array)
@@ -78,11 +82,24 @@ class OnOtherEdges(_OfAFewBits):
         array = np.asarray(value)
         rounded = np.array(super().to_step(array, zero, low, high))
         past = array - np.round(array)
-        distance = np.where((rounded > low) & (rounded < high), 0.5 - np.abs(past), np.inf).reshape(-1)
+        place = self._at_an_edge(np.where((rounded > low) & (rounded < high), past, 0.0))
+        if place is not None:
+            rounded[place] += 1 if past[place] > 0 else -1
+        return rounded
+
+    def to_fp8(self, value: Any) -> Array:
+        array = np.asarray(value)
+        rounded, steps = np.array(super().to_fp8(array)), steps_between(array)
+        past = np.where(np.abs(rounded) < LARGEST, (array - rounded) / steps, 0.0)
+        place = self._at_an_edge(past)
+        if place is not None:
+            rounded[place] += np.copysign(steps[place], past[place])
+        return rounded
+
+    def _at_an_edge(self, past: Array) -> tuple[Any, ...] | None:
+        """Draw one of the values that are nearest to half a step from their own; 0 where there is no other step."""
+        distance = np.where(past != 0, 0.5 - np.abs(past), np.inf).reshape(-1)
         count = min(MOST_EDGES, distance.size)
         nearest = np.argpartition(distance, count - 1)[:count] if count else np.array([], np.int64)
         nearest = nearest[np.isfinite(distance[nearest])]
-        if nearest.size:
-            place = np.unravel_index(self.drawn.choice(nearest), array.shape)
-            rounded[place] += 1 if past[place] > 0 else -1
-        return rounded
+        return np.unravel_index(self.drawn.choice(nearest), past.shape) if nearest.size else None

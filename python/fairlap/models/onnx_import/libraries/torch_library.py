@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from fairlap.models.fp8_graphs.fp8_numbers import FP8
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import Library, Windows
 from fairlap.models.onnx_import.libraries.torch_gates import GatesOfLstm
@@ -33,6 +34,8 @@ class TorchLibrary(Library):
     def constant(self, array: Array) -> Any:
         import numpy as np
 
+        if array.dtype.name == FP8:
+            array = array.astype(np.float32)
         if array.dtype.name == "bfloat16":
             return self.torch.tensor(array.astype(np.float32), dtype=self.torch.bfloat16, device=self.device)
         return self.torch.tensor(np.array(array), device=self.device)

@@ -1,10 +1,11 @@
-"""Quantization to eight and sixteen bits."""
+"""Quantization to integers of eight and sixteen bits, and to fp8."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
+from fairlap.models.fp8_graphs.fp8_numbers import FP8
 from fairlap.models.onnx_import.libraries.base import Windows
 from fairlap.models.onnx_import.operators.layers.convolution import CONVOLUTION_READS, resolve_convolution
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
@@ -26,10 +27,12 @@ def _spread(library: Any, parameter: Any, value: Any, axis: int, block: int) -> 
 
 
 def _refuse_type(attributes: Attributes) -> str | None:
+    if attributes["dtype"] == FP8:
+        return None if attributes.get("saturate", 1) else "fp8 without saturation, which makes NaN, is not supported"
     return None if attributes["dtype"] in LIMITS else f"the type {attributes['dtype']} is not supported"
 
 
-@operator("QuantizeLinear", reads=("output_dtype", "precision", "saturate"), refuse=_refuse_type)
+@operator("QuantizeLinear", reads=("output_dtype", "precision"), refuse=_refuse_type)
 def quantize(
     library: Any,
     value: Any,
@@ -38,11 +41,14 @@ def quantize(
     *,
     axis: int = 1,
     block_size: int = 0,
+    saturate: int = 1,  # of fp8 alone
     dtype: str,
 ) -> Any:
     axis %= max(1, len(value.shape))
     wide = value if library.is_floating(value) else library.cast(value, "float32")
     wide = wide / library.cast_like(_spread(library, scale, value, axis, block_size), wide)
+    if dtype == FP8:  # whose zero point is 0
+        return library.to_fp8(wide)
     if zero is not None:
         zero = library.cast_like(_spread(library, zero, value, axis, block_size), wide)
     return _in_steps(library, wide, zero, dtype)

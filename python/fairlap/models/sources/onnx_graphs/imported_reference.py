@@ -11,6 +11,7 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.models.arrays import Arrays
+from fairlap.models.fp8_graphs.fp8_numbers import FP8
 from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_file
 from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import Array, Graph, Node
@@ -174,7 +175,7 @@ def computes_in(graph: Graph) -> tuple[str, ...]:
     for each, node in ((own, node) for own in graph.graphs() for node in own.nodes):
         types = {each.values[name].dtype for name in node.outputs if name in each.values}
         if node.operator in ROUNDING:
-            steps |= types.intersection(LIMITS)
+            steps |= types.intersection((*LIMITS, FP8))
         if _is_dynamic(node):
             steps.add("uint8")
         if node.operator not in EXACT:
@@ -190,4 +191,4 @@ def _is_dynamic(node: Node) -> bool:
 def own_types(graph: Graph) -> tuple[str, ...]:
     """Name the types of few bits in which the file computes or holds weights."""
     held = {str(array.dtype) for array in graph.weights.values()}
-    return tuple(sorted(held.intersection(_FEW_BITS).union(computes_in(graph))))
+    return tuple(sorted(held.intersection((*_FEW_BITS, FP8)).union(computes_in(graph))))

@@ -19,7 +19,7 @@ from fairlap.request.fields.sizes.padding import Padding, padding_in
 from fairlap.request.fields.source import Source
 from fairlap.request.names import CALLABLES, COMMAND, HTTP, ContestantName
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.work import Work
+from fairlap.request.work import CALIBRATED, Work
 from fairlap.scenarios.mixed_sizes.race.materials_of_sizes import with_sizes_of_calls, works_of_sizes
 from fairlap.scenarios.mixed_sizes.race.padded_sizes import padded_model, padded_to
 from fairlap.worker.process_options import process_options_in
@@ -55,8 +55,8 @@ class MixFromRequest(RaceSide):
             raise InvalidRequest("--shapes-from is raced at one --batch; give one", code=CODE)
         if set(modes_asked(request)) != {"infer"}:
             raise InvalidRequest("--shapes-from is for inference; leave out --mode", code=CODE)
-        if "int8" in precisions_asked(request):
-            raise InvalidRequest("--shapes-from is not for int8, which is calibrated at one size", code=CODE)
+        if quantized := next((each for each in precisions_asked(request) if each in CALIBRATED), ""):
+            raise InvalidRequest(f"--shapes-from is not for {quantized}, which is calibrated at one size", code=CODE)
         if str(request.device) != "cpu":
             raise InvalidRequest("--shapes-from is for the CPU; leave out --device", code=CODE)
         for name in request.contestants:

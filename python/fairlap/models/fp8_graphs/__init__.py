@@ -1,0 +1,1 @@
+"""ONNX graphs in fp8: their numbers, the ranges of activations, and the pairs of nodes around products."""
