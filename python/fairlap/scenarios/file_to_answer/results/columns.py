@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from fairlap.request.work import Work
-from fairlap.results.column_definitions.scenarios import StageTime
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.file_to_answer.results.column_definitions import StageTime
 from fairlap.scenarios.process_result import ProcessResult
 
 _COLUMNS = ("file_model_ns", "file_model_share", "file_answers_per_s", "file_overlapped_per_s")

@@ -12,7 +12,6 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.request.work import Work
-from fairlap.results.column_definitions.scenarios import LatencyAtRate
 from fairlap.results.columns.generation import OF_GENERATION
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
@@ -21,6 +20,7 @@ from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, LoadGenResult
+from fairlap.scenarios.load.results.column_definitions import LatencyAtRate
 from fairlap.scenarios.load.results.instances import COST, NO_TRAFFIC, cost_of, instances_of, without_instances
 from fairlap.scenarios.process_result import ProcessResult
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.work import Work
-from fairlap.results.column_definitions.scenarios import CallAtSize, ReadyInBlock
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.mixed_sizes.mix_messages import CallsOfSize
+from fairlap.scenarios.mixed_sizes.results.column_definitions import CallAtSize, ReadyInBlock
 from fairlap.scenarios.process_result import ProcessResult
 
 _COLUMNS = ("mix_stalls_s", "mix_stall_share", "mix_compiled", "mix_ready_s")
