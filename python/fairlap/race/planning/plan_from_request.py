@@ -87,6 +87,7 @@ def plan_of(
     if request.max_batch is None and request.max_batch_budget is not None:
         raise InvalidRequest("--max-batch-budget is for --max-batch")
     for side in sides_asked(request):
+        side.require_no_others(request)
         side.require(request)
     for side in sides_not_asked(request):
         side.require_unasked(request)
