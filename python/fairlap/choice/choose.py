@@ -18,8 +18,8 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.models.sources.opening import bytes_of
 from fairlap.models.task_metrics import metric_named
 from fairlap.race.around_blocks.best_settings import with_best_settings
-from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import plan_to_keep
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.sources_from_request import metrics_named
 from fairlap.race.progress import Progress, Silence

@@ -22,8 +22,7 @@ from fairlap.race.planning.file_contestants import on_files
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
-from fairlap.race.planning.plan_required import with_required
-from fairlap.race.planning.requirement_kinds import changes_and_limits
+from fairlap.race.planning.plan_required import changes_and_limits, with_required
 from fairlap.race.planning.scales import scales_asked, threads_asked
 from fairlap.race.planning.shared_processes import require_honoured, require_shareable
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
