@@ -40,6 +40,7 @@ class RaceSide:
     precision: ClassVar[Precision] = "fp32"  # of its calls, where none is asked for
     batch: ClassVar[int | None] = None  # the usual one; the model's own by default
     scores: ClassVar[bool] = False  # whether it computes metrics of built-in models
+    is_for_choices: ClassVar[bool] = False  # whether `fairlap choose` takes its times
     refuses: ClassVar[tuple[str, ...]] = ()  # fields of a request that mean nothing where it is asked for
     does: ClassVar[str] = ""  # in the message about them: "steps built-in environments"
     is_for_cpu: ClassVar[bool] = False

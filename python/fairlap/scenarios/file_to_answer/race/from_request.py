@@ -23,6 +23,7 @@ from fairlap.scenarios.file_to_answer.race.file_run import require_float32
 
 class FilesFromRequest(RaceSide):
     title = "--items"
+    is_for_choices = True
     refuses = ("load", "data", "generate", "shapes_from", "recompile", "max_batch", "processes", "hosts")
     does = "times answers to files"
     is_for_cpu = True

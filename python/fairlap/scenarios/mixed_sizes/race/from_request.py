@@ -29,6 +29,7 @@ from fairlap.worker.serving import over_http
 
 class MixFromRequest(RaceSide):
     title = "--shapes-from"
+    is_for_choices = True
     refuses = (
         *("load", "data", "generate", "shapes", "inputs", "recompile", "max_batch", "processes", "hosts", "sandbox"),
     )
