@@ -219,7 +219,7 @@ def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results
     from fairlap.machine.facts import machine_facts
     from fairlap.race.around_blocks.after_blocks import Findings
     from fairlap.race.around_blocks.best_settings import with_best_settings
-    from fairlap.race.planning.kept_plan import plan_to_keep
+    from fairlap.race.planning.plan_file import plan_to_keep
     from fairlap.race.progress import Messages
     from fairlap.race.progress_in_notebook import progress_in_kernel
     from fairlap.race.race import Race

@@ -16,8 +16,8 @@ from importlib.metadata import version
 
 from fairlap.models.onnx_import.operators.table import claimed
 from fairlap.models.sources.litert_files.list_updates import SET_ROW
+from fairlap.models.sources.litert_files.onnx_of_litert import kinds_in_steps
 from fairlap.models.sources.litert_files.operators import TRANSLATIONS
-from fairlap.models.sources.litert_files.step_rules import kinds_in_steps
 from generated_page import DOCS, write_part
 from onnx_cases import EXCLUDED, EXCLUDED_IN_NUMPY, LIBRARIES, check, claimed_cases, loaded, reason_to_exclude
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from fairlap.bench_models.characters.spec import SIZE
-from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
+from fairlap.bench_models.gpt2.reference import extend, nothing_read
 from fairlap.bench_models.gpt2.weights import cache_names
 from fairlap.frameworks.contract import Contestant, Phase, Settings, refuse_what_is_unknown
 from fairlap.frameworks.contract_parts.generation import Generation, answer_calls, bytes_of

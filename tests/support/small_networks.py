@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from fairlap.bench_models.transformer.onnx_layers import TransformerGraph
+from fairlap.bench_models.bert_base.onnx_model import TransformerGraph
 from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
 from onnx_files import drawn
 

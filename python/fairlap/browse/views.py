@@ -20,9 +20,10 @@ from fairlap.render.outputs import FORMATS
 from fairlap.request.units import Share
 from fairlap.results.decision.question import question_of
 from fairlap.store.errors import NoSuchRun
+from fairlap.store.figures import stored_models
 from fairlap.store.runs.run_file import RunDocument, run_document
 from fairlap.store.runs.run_ids import is_an_id, utc_text
-from fairlap.store.search import RunSummaries, Wanted, raced_models
+from fairlap.store.search import RunSummaries, Wanted
 from fairlap.store.store import Store, open_store
 
 RUNS_ON_A_PAGE = 50
@@ -81,7 +82,7 @@ def _runs(asked: Asked) -> RunList:
     limit = _limit(asked.one("limit"))
     try:
         with _store() as store:
-            runs, models = store.runs(wanted, limit + 1), store.ask(raced_models)
+            runs, models = store.runs(wanted, limit + 1), store.ask(stored_models)
     except NoSuchRun as error:
         return RunList(wanted, [], note=str(error))
     older = runs[limit - 1].run if len(runs) > limit else ""

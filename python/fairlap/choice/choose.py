@@ -18,13 +18,14 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.models.sources.opening import bytes_of
 from fairlap.models.task_metrics import metric_named
 from fairlap.race.around_blocks.best_settings import with_best_settings
-from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import plan_to_keep
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.sources_from_request import metrics_named
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.race import Race
 from fairlap.race.run import Run
+from fairlap.race.scenario_side import sides_asked
 from fairlap.race.stopping import Ending
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Share
@@ -39,8 +40,6 @@ CODE = "E_CHOOSE"
 BLOCKS = 12
 _NOT_ASKED = (
     "target",
-    "to_score",
-    "load",
     "data",
     "baseline",
     "use",
@@ -72,7 +71,8 @@ def question_of(
         raise InvalidRequest(f"--minimise must be one of {', '.join(objectives)} (got {minimise!r})", code=CODE)
     if minimise == "cost" and not request.price:
         raise InvalidRequest("--minimise cost needs the price of an hour; give it with --price", code=CODE)
-    if given := [name for name in _NOT_ASKED if getattr(request, name) != _default_of(name)]:
+    given = [each.title or "other modes" for each in sides_asked(request) if not each.is_for_choices]
+    if given := given + [name for name in _NOT_ASKED if getattr(request, name) != _default_of(name)]:
         raise InvalidRequest(f"a choice does not take {given[0]}; leave it out", code=CODE)
     requirements = requirements_of(request.require) if request.require else ()
     require_computed(requirements, metrics)

@@ -17,9 +17,8 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
-from fairlap.launch.containers.container import Container
+from fairlap.launch.containers.container import MODULES, Container
 from fairlap.launch.containers.images import PYTHON, image_named, missing_in
-from fairlap.launch.containers.own_modules import MODULES
 from fairlap.launch.environments import Environment, environment_with
 from fairlap.launch.packages.installed_packages import hidden_by
 from fairlap.launch.packages.interpreters import lacks_module

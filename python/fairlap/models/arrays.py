@@ -15,6 +15,15 @@ Labels = npt.NDArray[np.int32] | npt.NDArray[np.float32]
 """The number of the right class for each row of the output; or, float32, values of the output's shape."""
 
 
+def widened(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Convert floating-point numbers to float64."""
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def all_widened(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {name: widened(array) for name, array in arrays.items()}
+
+
 def under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Select the arrays whose names begin with the prefix, and take it off."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.models.arrays import Arrays, Labels
+from fairlap.models.arrays import Arrays, Labels, all_widened
 from fairlap.models.checks.connectionist import loss_of_frames
 from fairlap.models.spec import Loss
 from fairlap.models.workload import Workload
@@ -38,7 +38,7 @@ Answers = dict[str, npt.NDArray[np.float64]]
 
 def reference_answers(work: Workload) -> Answers:
     """Compute the outputs; in mode "grad" the loss."""
-    weights, inputs = _in_float64(work.weights), _in_float64(work.inputs)
+    weights, inputs = all_widened(work.weights), all_widened(work.inputs)
     found = _ANSWERS.get(work.mode, _outputs_at)(work, weights, inputs)
     return {name: np.asarray(value, dtype=np.float64) for name, value in found.items()}
 
@@ -68,7 +68,3 @@ _ANSWERS: Mapping[Mode, Callable[[Workload, Arrays, Arrays], Mapping[str, Any]]]
 def _forward(work: Workload) -> Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]]:
     forward: Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]] = work.implementation_of_reference().forward
     return forward
-
-
-def _in_float64(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    return {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in arrays.items()}

@@ -16,8 +16,8 @@ from fairlap.launch.worker_process import Samples
 from fairlap.plugins import class_at
 from fairlap.race.around_blocks.after_blocks import Keep
 from fairlap.race.left_out import contestants_of
-from fairlap.race.planning.kept_plan import require_complete
 from fairlap.race.planning.plan import Block, Plan
+from fairlap.race.planning.plan_file import require_complete
 from fairlap.race.progress import Messages, Progress
 from fairlap.race.stopping import Ending
 from fairlap.scenarios.process_result import ProcessResult

@@ -28,8 +28,8 @@ from fairlap.race.equal_work.material_sources import (
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
-from fairlap.race.planning.kept_plan import require_complete
 from fairlap.race.planning.plan import Block, Plan
+from fairlap.race.planning.plan_file import require_complete
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of

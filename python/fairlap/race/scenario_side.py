@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
+from fairlap.errors import InvalidRequest
 from fairlap.models.registry import Model
 from fairlap.models.spec import Spec
 from fairlap.plugins import object_at
@@ -24,6 +25,13 @@ from fairlap.worker.protocol import Prepare
 Offered = Sequence[tuple[Work, Spec]]
 
 
+OF_MODELS_ALONE = (  # fields of a request that mean nothing where no model is called
+    *("load", "data", "generate", "shapes", "shapes_from", "dims", "inputs", "items", "before", "after", "ranges"),
+    *("reference", "metric", "labels", "loss", "optimizer", "schedule", "start_from", "train_on"),
+    *("recompile", "processes", "hosts", "across_precisions", "max_drop"),
+)
+
+
 class RaceSide:
     """Of one scenario. Where a request asks for several of them, all are heard."""
 
@@ -32,12 +40,27 @@ class RaceSide:
     precision: ClassVar[Precision] = "fp32"  # of its calls, where none is asked for
     batch: ClassVar[int | None] = None  # the usual one; the model's own by default
     scores: ClassVar[bool] = False  # whether it computes metrics of built-in models
+    is_for_choices: ClassVar[bool] = False  # whether `fairlap choose` takes its times
+    refuses: ClassVar[tuple[str, ...]] = ()  # fields of a request that mean nothing where it is asked for
+    does: ClassVar[str] = ""  # in the message about them: "steps built-in environments"
+    is_for_cpu: ClassVar[bool] = False
+    code: ClassVar[str] = InvalidRequest.code  # of these refusals
 
     def is_asked(self, request: RaceRequest) -> bool:
         return False
 
     def require(self, request: RaceRequest) -> None:
         """Refuse what is wrong with the request before models and data are read, which may take long."""
+
+    @final
+    def require_no_others(self, request: RaceRequest) -> None:
+        """Refuse options that mean nothing where it is asked for."""
+        for field in self.refuses:
+            if getattr(request, field):
+                option = "fairlap load" if field == "load" else f"--{field.replace('_', '-')}"
+                raise InvalidRequest(f"{self.title} {self.does}; leave out {option}", code=self.code)
+        if self.is_for_cpu and str(request.device) != "cpu":
+            raise InvalidRequest(f"{self.title} is for the CPU; leave out --device", code=self.code)
 
     def require_unasked(self, request: RaceRequest) -> None:
         """Refuse options that are for this scenario in a request that does not ask for it."""

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
 from msgspec import inspect
 
+from fairlap.results.column_definitions.about import About
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 
 Kind = Literal["text", "whole", "number", "structure"]
 _BOUNDS = ("low", "high")
+_KINDS: Mapping[Kind, tuple[type[inspect.Type], ...]] = {
+    "text": (inspect.StrType, inspect.LiteralType),
+    "whole": (inspect.IntType,),
+    "number": (inspect.FloatType,),
+}
 
 
 @dataclass(frozen=True)
@@ -25,17 +32,21 @@ class Column:
     field: str  # the row's own name for it
     kind: Kind  # a structure is written as JSON
     nullable: bool
-    group: str
+    about: About
     meaning: str
     read: Callable[[Row], Any]
     is_estimate: bool = False  # the value of one; its bounds are not
+
+    @property
+    def group(self) -> str:
+        return self.about.group
 
 
 @cache
 def columns() -> tuple[Column, ...]:
     found: list[Column] = []
-    for each in _described_fields():
-        found += _columns_of(*each)
+    for name, kind, about in _described_fields():
+        found += _columns_of(name, kind, about)
     return tuple(found)
 
 
@@ -44,47 +55,32 @@ def flat(row: Row) -> dict[str, Any]:
     return {column.name: column.read(row) for column in columns()}
 
 
-def _described_fields() -> list[tuple[str, inspect.Type, str, str]]:
-    """Every field's name, type, group and meaning."""
+def _described_fields() -> Iterator[tuple[str, inspect.Type, About]]:
+    """Give the name, type and description of every field."""
     row = inspect.type_info(Row)
     assert isinstance(row, inspect.StructType)
-    found = []
     for each in row.fields:
         assert isinstance(each.type, inspect.Metadata)
-        schema = each.type.extra_json_schema or {}
-        found.append((each.name, each.type.type, (each.type.extra or {})["group"], schema["description"]))
-    return found
+        assert each.type.extra is not None
+        yield each.name, each.type.type, each.type.extra["about"]
 
 
-def _columns_of(name: str, kind: inspect.Type, group: str, meaning: str) -> list[Column]:
+def _columns_of(name: str, kind: inspect.Type, about: About) -> list[Column]:
     nullable = isinstance(kind, inspect.UnionType) and kind.includes_none
     if isinstance(kind, inspect.UnionType):
         [kind] = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
     if isinstance(kind, inspect.StructType) and kind.cls is Estimate:
-        bounds = [
-            Column(
-                f"{name}_{end}",
-                name,
-                "number",
-                True,
-                group,
-                f"{meaning} The {end} end of its interval.",
-                _bound(name, end),
-            )
-            for end in _BOUNDS
+        meanings = {end: f"{about.meaning} The {end} end of its interval." for end in _BOUNDS}
+        return [
+            Column(name, name, "number", nullable, about, about.meaning, _bound(name, "value"), is_estimate=True),
+            *(
+                Column(f"{name}_{end}", name, "number", True, about, meanings[end], _bound(name, end))
+                for end in _BOUNDS
+            ),
         ]
-        return [Column(name, name, "number", nullable, group, meaning, _bound(name, "value"), True), *bounds]
-    if isinstance(kind, inspect.StrType | inspect.LiteralType):
-        return [Column(name, name, "text", nullable, group, meaning, _value(name))]
-    if isinstance(kind, inspect.IntType):
-        return [Column(name, name, "whole", nullable, group, meaning, _value(name))]
-    if isinstance(kind, inspect.FloatType):
-        return [Column(name, name, "number", nullable, group, meaning, _value(name))]
-    return [Column(name, name, "structure", nullable, group, meaning, _as_json(name))]
-
-
-def _value(name: str) -> Callable[[Row], Any]:
-    return lambda row: getattr(row, name)
+    flat_kind = next((own for own, types in _KINDS.items() if isinstance(kind, types)), None)
+    read = _as_json(name) if flat_kind is None else attrgetter(name)
+    return [Column(name, name, flat_kind or "structure", nullable, about, about.meaning, read)]
 
 
 def _bound(name: str, end: str) -> Callable[[Row], Any]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Annotated
 
 from fairlap.engine.measurement import Notice
-from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.about import Gauge, about
 from fairlap.results.column_definitions.estimate import Estimate, time_ns
 from fairlap.results.column_definitions.scenarios import Scenarios
 
@@ -24,7 +24,12 @@ _warnings = partial(about, group="warnings")
 class Row(Scenarios, frozen=True, kw_only=True):
     baseline: Annotated[str | None, _verdict("The contestant that it is compared with.")]
     ratio: Annotated[
-        Estimate | None, _verdict("How many times as long it takes as the baseline, from the blocks they shared.")
+        Estimate | None,
+        _verdict(
+            "How many times as long it takes as the baseline, from the blocks they shared.",
+            unit="times the baseline",
+            gauge=Gauge("ratio", "", "Times as long as the baseline.", also=("baseline",)),
+        ),
     ]
     verdict: Annotated[str | None, _verdict("Faster, slower, equivalent or inconclusive.")]
     detectable_effect: Annotated[float | None, _verdict("Minimum detectable effect at 80 % power.")]

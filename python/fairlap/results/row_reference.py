@@ -23,24 +23,11 @@ _UNITS = {
     "_bytes": "bytes",
     "_j": "J",
     "_w": "W",
-    "cost_per_1000_items": "the currency",
-    "cost_to_score": "the currency",
-    "judged": "see judged_unit",
-    "ratio": "times the baseline",
-    "speed_up": "times the smallest scale",
-    "efficiency": "share of linear",
     "_excess": "share",
     "_effect": "share",
     "_share": "share",
     "_shares": "share",
     "_relative": "share",
-    "accuracy": "share",
-    "target_score": "share",
-    "best_score": "share",
-    "users_per_instance": "users",
-    "allocations": "allocations",
-    "instances": "instances",
-    "cost_of_instances_per_hour": "the currency",
 }
 _TYPES = {"text": "text", "whole": "whole number", "number": "number", "structure": "JSON"}
 
@@ -63,9 +50,9 @@ A row has everything that is known of one contestant on one work under one kind 
 
 
 def unit_of(column: Column) -> str:
-    """By the end of the field's name; empty for what has no unit."""
-    if column.kind not in ("number", "structure"):
-        return ""
+    """By its definition, or the end of the field's name; empty for what has no unit."""
+    if column.about.unit or column.kind not in ("number", "structure"):
+        return column.about.unit
     ends = [end for end in _UNITS if column.field.endswith(end)]
     return _UNITS[max(ends, key=len)] if ends else ""
 

@@ -22,7 +22,7 @@ from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.column_definitions.resources import time_to_first
-from fairlap.results.columns.answers import agreement_of, errors_of
+from fairlap.results.columns.answers import agreement_of, errors_of, scores_of
 from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
 from fairlap.results.columns.energy import energy_by_sensor, energy_of
 from fairlap.results.columns.feeding import feeding_of, stall_shares_of
@@ -30,7 +30,6 @@ from fairlap.results.columns.generation import generation_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
 from fairlap.results.columns.latency import latency_of, modes_of
 from fairlap.results.columns.learning.data_seeds import order_depends_on_data
-from fairlap.results.columns.learning.scores import scores_of
 from fairlap.results.columns.memory import (
     allocations_of,
     memory_absent,

@@ -6,11 +6,14 @@ give the reason where theirs are absent.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from fairlap.engine.measurement import Notice
 from fairlap.plugins import object_at
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.about import ScenarioColumns
 from fairlap.results.estimates import Cell
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
@@ -34,6 +37,16 @@ class ResultsSide:
     def notices(self, result: ContestantResult) -> list[Notice]:
         """Warn about its figure."""
         return []
+
+
+def all_absent(columns: type[ScenarioColumns], why: str) -> dict[str, Cell]:
+    """Give one reason for every column of a scenario that may be absent."""
+    return dict.fromkeys(_that_may_be_absent(columns), Cell(None, why))
+
+
+@cache
+def _that_may_be_absent(columns: type[ScenarioColumns]) -> tuple[str, ...]:
+    return tuple(name for name, hint in get_type_hints(columns).items() if NoneType in get_args(hint))
 
 
 def results_side_of(scenario: Scenario) -> ResultsSide:

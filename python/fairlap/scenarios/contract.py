@@ -38,8 +38,8 @@ _BUILT_IN = (
     "fairlap.scenarios.file_to_answer.scenario:FileToAnswer",
     "fairlap.scenarios.passes.scenario:PassesOverData",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",
-    "fairlap.scenarios.load.scenario:LoadScenario",
     "fairlap.scenarios.streams.scenario:StreamedAnswers",
+    "fairlap.scenarios.load.scenario:LoadScenario",
     "fairlap.scenarios.learning.scenario:TrainingToAScore",
     "fairlap.scenarios.calls.calls_scenario:Calls",  # of everything that no other one is asked for
 )
@@ -121,7 +121,8 @@ class Scenario(ABC):
     own_race: ClassVar[str] = ""  # "module:class" of an OwnRace, where contestants are not processes of fairlap's
     where: ClassVar[str] = ""  # these run, in titles; elsewhere the device and its threads are named
     race_side: ClassVar[str] = ""  # "module:class" of what it makes of a request: a RaceSide
-    results_side: ClassVar[str] = ""  # "module:class" of its columns: a ResultsSide
+    columns: ClassVar[str] = ""  # "module:class" of the definitions of its columns, where it is built in
+    results_side: ClassVar[str] = ""  # "module:class" of what it computes for columns: a ResultsSide
     render_side: ClassVar[str] = ""  # "module:class" of how it is shown: a RenderSide
     command: ClassVar[str] = "compare"  # of fairlap, which races it
     data_seeds: ClassVar[tuple[int, ...]] = (0, 1, 2)  # draw weights and inputs, in turn, unless one is asked for
@@ -166,8 +167,17 @@ def scenario_of(asked: Asked, work: Work) -> Scenario:
 @cache
 def scenarios() -> tuple[Scenario, ...]:
     """Those of installed packages come first, so that they can take over works of a built-in one."""
-    places = [*sorted(each.value for each in entry_points(group=SCENARIOS)), *_BUILT_IN]
-    return tuple(class_at(place, Scenario, "the scenario")() for place in places)  # type: ignore[type-abstract]
+    return (*map(_at, sorted(each.value for each in entry_points(group=SCENARIOS))), *built_in_scenarios())
+
+
+@cache
+def built_in_scenarios() -> tuple[Scenario, ...]:
+    """Only their columns are in a row, which does not depend on what is installed; others add figures to it."""
+    return tuple(map(_at, _BUILT_IN))
+
+
+def _at(place: str) -> Scenario:
+    return class_at(place, Scenario, "the scenario")()  # type: ignore[type-abstract]
 
 
 def quantities_of_scenarios() -> tuple[Quantity, ...]:

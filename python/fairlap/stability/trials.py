@@ -30,8 +30,7 @@ from fairlap.race.processes.block_worker import block_worker, request_for
 from fairlap.race.processes.contained import with_paths
 from fairlap.scenarios.digits.race.digits_run import digits_possible
 from fairlap.scenarios.digits.scenario import is_of_digits
-from fairlap.stability.repeated import Repeated, compared
-from fairlap.stability.table import StabilityRow
+from fairlap.stability.table import Repeated, StabilityRow, compared
 from fairlap.worker.protocol import Prepare
 
 _SECONDS, _WARM_UP_CALLS = 0.2, 3

@@ -248,11 +248,6 @@ def _time_ns(value: object, unit: Unit) -> float | None:
     return as_time_ns(value, unit) if known else None  # type: ignore[arg-type]
 
 
-def raced_models(db: Database) -> list[str]:
-    """Of all runs, by name."""
-    return [model for (model,) in db.execute("SELECT DISTINCT model FROM works ORDER BY model")]
-
-
 def newest_answers(db: Database, model: str) -> list[str]:
     """Find the newest run with rows of each set of works, contestants, threads and device, the newest first.
 

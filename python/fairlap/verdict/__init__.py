@@ -120,13 +120,13 @@ from fairlap.verdict.sentence import needed_text as needed_text
 from fairlap.verdict.sentence import required_sentence as required_sentence
 from fairlap.verdict.sentence import sentence as sentence
 from fairlap.verdict.sentence import slowdown_sentence as slowdown_sentence
+from fairlap.verdict.sentence import trade_sentence as trade_sentence
+from fairlap.verdict.sentence import trade_text as trade_text
 from fairlap.verdict.several_works import GeometricMean as GeometricMean
 from fairlap.verdict.several_works import geometric_mean_ratio as geometric_mean_ratio
 from fairlap.verdict.standing import Place as Place
 from fairlap.verdict.standing import Standing as Standing
 from fairlap.verdict.standing import standing as standing
-from fairlap.verdict.trade import trade_sentence as trade_sentence
-from fairlap.verdict.trade import trade_text as trade_text
 from fairlap.verdict.warnings import ONE_RANKED as ONE_RANKED
 from fairlap.verdict.warnings import StatisticalWarning as StatisticalWarning
 from fairlap.verdict.warnings import TooFewBlocks as TooFewBlocks

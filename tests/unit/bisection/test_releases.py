@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 from command_line import invoke, refusal
 from fairlap.bisection import searching
+from fairlap.bisection.answer import commands_across
 from fairlap.bisection.bisect_request import BisectRequest, RacedModel, key_of
 from fairlap.bisection.bisection import Bisection, ChangedPackage
 from fairlap.bisection.contestants import contestant_of, fields_between
-from fairlap.bisection.next_commands import commands_across
 from fairlap.bisection.points import installed, pip_index
 from fairlap.bisection.points import releases as points
 from fairlap.bisection.points.history import History

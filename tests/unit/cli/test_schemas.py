@@ -26,8 +26,7 @@ from fairlap.results.results import results_of
 from fairlap.scenarios.collectives.race import collectives_run as collectives
 from fairlap.scenarios.collectives.race.collectives_run import CollectivesPlan, CollectivesRun, Trial
 from fairlap.stability import trials
-from fairlap.stability.repeated import Repeated
-from fairlap.stability.table import StabilityRow
+from fairlap.stability.table import Repeated, StabilityRow
 from fairlap.store.runs.run_file import save_run
 from fairlap.store.shared.sending import Carried, CarriedRuns
 from fairlap.store.store import open_store

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import invoke
-from fairlap.frameworks.programs.criterion_folder import criterion_texts
-from fairlap.frameworks.programs.own_report import OwnReport, ReportFailed
+from fairlap.frameworks.programs.own_report import OwnReport, ReportFailed, criterion_texts
 from fairlap.frameworks.programs.reported_times import BadReport, NoReport, reported_time
 from fairlap.request.commands import words_of
 

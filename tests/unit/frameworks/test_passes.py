@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stored_data
-from fairlap.frameworks.adapter_parts.passes.other_items import OtherItems
+from fairlap.frameworks.adapter_parts.passes.look import OtherItems
 from fairlap.frameworks.adapter_parts.passes.passes import PassDone, Passes
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.pipelines.loop import Loop

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.bench_models.gpt2.numpy_blocks import every_logit, extend, nothing_read
+from fairlap.bench_models.gpt2.reference import every_logit, extend, nothing_read
 from fairlap.bench_models.gpt2.weights import Size, cache_names, weights_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import output_errors

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fairlap.bench_models.bert_base.reference import attention
 from fairlap.bench_models.elementary import gelu
-from fairlap.bench_models.transformer.numpy_layers import attention
 from fairlap.models.reference import answers_in_float32, loss_of
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload

@@ -21,7 +21,7 @@ from fairlap.race.run import roofs_for
 from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
 from fairlap.request.work import Work
-from fairlap.scenarios.learning.race.epochs_left import EpochsLeft
+from fairlap.scenarios.learning.race.training_run import EpochsLeft
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.store.runs.run_file import load_run, save_run

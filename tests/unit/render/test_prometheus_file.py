@@ -6,7 +6,7 @@ import math
 
 import pytest
 from drawn_rows import rows
-from fairlap.render.files.prometheus_file import GAUGES, PREFIX, encode
+from fairlap.render.files.prometheus_file import GAUGES, PREFIX, encode, full_name
 from fairlap.render.outputs import FORMATS, encoded
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
@@ -49,7 +49,7 @@ def test_a_race_is_written_with_its_figures_in_base_units() -> None:
 @given(lists(rows(), max_size=4))
 def test_any_rows_are_read_back_by_the_parser(drawn: list[Row]) -> None:
     found = samples(encode(drawn))
-    assert {name for name, _ in found} <= {gauge.full_name(end) for gauge in GAUGES for end in ("", "low", "high")}
+    assert {name for name, _ in found} <= {full_name(gauge, end) for gauge, _ in GAUGES for end in ("", "low", "high")}
     assert sum(name == f"{PREFIX}finished" for name, _ in found) <= len(drawn)
     assert not any(math.isnan(value) for value in found.values())
 

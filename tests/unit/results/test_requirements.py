@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.task_metrics import Score
-from fairlap.race.planning.requirement_kinds import changes_and_limits
+from fairlap.race.planning.plan_required import changes_and_limits
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.requirements import Qualification, qualification, requirements_of
 from fairlap.results.prices import price_given

@@ -10,6 +10,7 @@ from typing import ClassVar
 import fairlap
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.plugins import class_at
 from fairlap.race.planning.plan_reach import reach_of
 from fairlap.race.scenario_side import RaceSide, data_seeds_of, race_side_of, sides_asked
 from fairlap.render.plan_command import command_of
@@ -17,8 +18,9 @@ from fairlap.render.scenario_side import NoCommand, RenderSide, Words, render_si
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.about import ScenarioColumns
 from fairlap.scenarios.calls.calls_scenario import Calls
-from fairlap.scenarios.contract import Asked, scenarios
+from fairlap.scenarios.contract import Asked, built_in_scenarios, scenarios
 from small_races import small_plan
 
 _ROOT = Path(fairlap.__file__).parent
@@ -34,6 +36,13 @@ _MAY_NAME_ONE = {
     "magics.py",  # the same in a notebook
     "render/files/mllog_file.py",  # one format, one file; its lines hold the name of this file
     "stability/trials.py",  # a whole program around races of digits
+}
+_MAY_NAME_A_COLUMN = {
+    "comparing.py",  # an example
+    "render/files/markdown_table.py",  # the rate at which LoadGen ran
+    "request/fields/traffic.py",  # a quantity of its own by the same name
+    "results/decision/requirements.py",  # short names
+    "results/quantities/row_quantities.py",  # short names of quantities
 }
 
 
@@ -51,6 +60,15 @@ def test_no_core_room_imports_from_the_folder_of_a_scenario() -> None:
     outside = _files_outside("scenarios", "bench_models", "cli")  # a command may be that of a scenario
     naming = {name for name, text in outside.items() if {*_IN_A_FOLDER.findall(text)} - _OF_ALL}
     assert naming == _MAY_NAME_ONE
+
+
+def test_no_core_room_names_a_column_of_a_scenario() -> None:
+    defined = [class_at(each.columns, ScenarioColumns, "columns") for each in built_in_scenarios() if each.columns]
+    names = [name for each in defined for name in each.__struct_fields__ if "_" in name]  # others are words of the code
+    assert {"cost_to_score", "largest_rate_per_s", "mix_ready_s", "file_model_ns", "load_clients"} <= {*names}
+    named = re.compile(rf"\b({'|'.join(names)})\b")
+    outside = _files_outside("scenarios", "bench_models")
+    assert {name for name, text in outside.items() if named.search(text)} == _MAY_NAME_A_COLUMN
 
 
 class _Tides(Calls):

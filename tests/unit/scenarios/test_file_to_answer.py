@@ -15,7 +15,6 @@ import pytest
 from fairlap.models.array_files import safetensors
 from fairlap.request.fields.data.stages import Stages
 from fairlap.results.column_definitions.estimate import Estimate
-from fairlap.results.column_definitions.scenarios import StageTime
 from fairlap.scenarios.file_to_answer.answer_values import (
     as_arrays,
     expected_answer,
@@ -25,6 +24,7 @@ from fairlap.scenarios.file_to_answer.answer_values import (
     why_wrong,
 )
 from fairlap.scenarios.file_to_answer.render.shown import FilesShown
+from fairlap.scenarios.file_to_answer.results.column_definitions import StageTime
 from fairlap.scenarios.file_to_answer.stage_functions import InputForm, StageFailed, StageFunctions
 from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound, StageFound
 from fairlap.scenarios.file_to_answer.stage_process import Order, answer_file, carry_out, inputs_file, outputs_file

@@ -17,10 +17,10 @@ from fairlap.render.plan_command import command_of
 from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
-from fairlap.results.column_definitions.scenarios import ReadyInBlock
 from fairlap.scenarios.mixed_sizes.mix_messages import CallsOfSize, MixFound
 from fairlap.scenarios.mixed_sizes.race.mix_run import round_of
 from fairlap.scenarios.mixed_sizes.results.break_even import break_evens, interval
+from fairlap.scenarios.mixed_sizes.results.column_definitions import ReadyInBlock
 
 
 def row(name: str, ready_s: list[float], call_ns: list[float], caches: str = "warm") -> Any:

@@ -15,8 +15,7 @@ from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
 from fairlap.stability import trials
 from fairlap.stability.document import document_of
-from fairlap.stability.repeated import Repeated
-from fairlap.stability.table import StabilityRow, StabilityTable
+from fairlap.stability.table import Repeated, StabilityRow, StabilityTable
 
 EQUAL = Repeated(True, 0, 10, 0.0)
 SUM = "hard-sum-r2-n50-c2"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.render.files.prometheus_file import GAUGES
+from fairlap.render.files.prometheus_file import GAUGES, full_name
 from fairlap.watch.dashboard import PANELS, RACE_PANELS, dashboard
 from fairlap.watch.metrics import PREFIX
 from fairlap.watch.prometheus import ABSENT, BUILD, Server, address_in
@@ -135,7 +135,7 @@ def test_metrics_of_one_name_are_of_one_kind_and_have_the_same_labels() -> None:
 def test_every_metric_of_the_dashboard_is_served() -> None:
     energy = metrics_of("powercap", "intel-rapl:0 package-0 energy_j")
     served = {metric.full_name for metric in [*METRICS, *energy]} | {ABSENT, BUILD}
-    served |= {gauge.full_name(end) for gauge in GAUGES for end in ("", "low", "high")}
+    served |= {full_name(gauge, end) for gauge, _ in GAUGES for end in ("", "low", "high")}
     queried = set(re.findall(rf"\b{PREFIX}\w+", json.dumps(dashboard())))
     assert queried <= served
     assert {PREFIX + name for panel in (*PANELS, *RACE_PANELS) for name in panel.shown} <= queried

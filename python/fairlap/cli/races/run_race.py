@@ -31,9 +31,9 @@ from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.own_race import OwnRace, own_race_of
-from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
-from fairlap.race.planning.requirement_kinds import changes_and_limits
+from fairlap.race.planning.plan_file import plan_to_keep
+from fairlap.race.planning.plan_required import changes_and_limits
 from fairlap.race.planning.sources_from_request import metrics_named
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race

@@ -27,7 +27,7 @@ from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import allow
-from fairlap.race.planning.requirement_kinds import changes_and_limits
+from fairlap.race.planning.plan_required import changes_and_limits
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.suite import (
     E_SUITE,

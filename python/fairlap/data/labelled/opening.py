@@ -2,25 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from fairlap.bench_models.conformer.spec import CHARACTERS, FRAMES, MELS
 from fairlap.data.labelled.built_in import BUILT_IN
 from fairlap.data.labelled.criteo_file import criteo_items, is_criteo
 from fairlap.data.labelled.csv_file import csv_items
-from fairlap.data.labelled.hugging_face_items import hugging_face_items, is_table
 from fairlap.data.labelled.image_folder import image_items
-from fairlap.data.labelled.items import CODE, Items
+from fairlap.data.labelled.items import CODE, Items, items_with_classes
 from fairlap.data.labelled.npz_file import npz_items
-from fairlap.data.labelled.parquet_file import parquet_items
-from fairlap.data.labelled.published_set import published_items
-from fairlap.data.labelled.speech import speech_items
+from fairlap.data.labelled.parquet_file import column_of, parquet_items
+from fairlap.data.labelled.table import Column, items_of_table
 from fairlap.errors import InvalidRequest
-from fairlap.models.published_data.finding import reader_of
-from fairlap.models.published_data.hugging_face_folders import holds_hugging_face
-from fairlap.models.published_data.speech.speech_folders import holds_speech, refuse_beside_speech
+from fairlap.models.array_files.pyarrow_modules import pyarrow_for
+from fairlap.models.array_files.stored_rows import changed_rows, stored
+from fairlap.models.published_data.finding import Reader, reader_of
+from fairlap.models.published_data.hugging_face_folders import (
+    HuggingFaceFolder,
+    holds_hugging_face,
+    hugging_face_folder,
+)
+from fairlap.models.published_data.published_images import pixels_of
+from fairlap.models.published_data.speech.speech_folders import (
+    SoundSize,
+    holds_speech,
+    ids_of,
+    refuse_beside_speech,
+    short_enough,
+    speech_in,
+)
 from fairlap.request.fields.data.training_data import TrainingData
 from fairlap.suggestions import did_you_mean
+
+# Recordings with what is said in them, in LibriSpeech's trees, as a conformer learns them. It hears 3.2 seconds, so
+# longer recordings are left out, and those whose text has more characters than a label holds.
+LONGEST = FRAMES // 8  # of a label: two convolutions leave a fourth of the frames, and each character has two of those
+
+
+def speech_items(folder: Path) -> Items:
+    found, size = speech_in(folder), SoundSize.of_frames(FRAMES, MELS)
+    kept = short_enough(found, size, LONGEST)
+    ids = {character: number for number, character in enumerate(CHARACTERS) if number}
+    labels = np.zeros((len(kept), LONGEST), np.int32)
+    for row, each in zip(labels, kept, strict=True):
+        spelt = ids_of(each, ids)
+        row[: len(spelt)] = spelt
+    features = stored(size.taken(each.sound())[None] for each in kept)
+    where = (
+        f"{folder}, {len(kept):,} of {len(found):,} recordings, those within {size.seconds:g} s and {LONGEST} letters"
+    )
+    held = np.array([each.held_out for each in kept])
+    items = items_with_classes({"features": features}, labels, where, list(CHARACTERS))
+    return replace(items, held_out=held if held.any() and not held.all() else None)
+
+
+def published_items(path: Path, read: Reader) -> Items:
+    found = read(path)
+    images = changed_rows(found.images, pixels_of)
+    return replace(items_with_classes({"image": images}, found.labels, path, found.classes), held_out=found.held_out)
+
+
+def is_table(path: Path) -> bool:
+    return not any(each.type == "Image" for each in hugging_face_folder(path).features.values())
+
+
+def hugging_face_items(path: Path) -> Items:
+    found = hugging_face_folder(path)
+    return replace(items_of_table(path, found.columns, found.label, _batches(found)), held_out=found.held_out)
+
+
+def _batches(found: HuggingFaceFolder) -> Iterator[Mapping[str, Column]]:
+    """Classes have their names."""
+    arrow, _ = pyarrow_for(found.path, CODE)
+    names = np.array(found.classes()[1]) if found.features[found.label].type == "ClassLabel" else None
+    for batch in found.batches(found.columns):
+        if lacking := [name for name in found.columns if batch.column(name).null_count]:
+            raise InvalidRequest(f"{found.path}: the column {lacking[0]!r} lacks values; fill them in", code=CODE)
+        columns = {name: column_of(found.path, name, batch.column(name), arrow.types) for name in found.columns}
+        if names is not None:
+            columns[found.label] = names[columns[found.label].astype(np.int64)]
+        yield columns
+
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {
     ".csv": csv_items,

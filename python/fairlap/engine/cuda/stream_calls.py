@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, Literal
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import calls_per_sample_wish, given_name, positive_number, stop_rule, truth, warm_up_wish
 from fairlap.engine.clocks import clock_named
-from fairlap.engine.cuda.graph_memory import kept_for_replays
 from fairlap.engine.cuda.libraries import DeviceFailed, cupti_places, native_errors_explained
 from fairlap.engine.cuda.notices import ENDED_BY_THE_DEVICE
 from fairlap.engine.cuda.request import Gate, Method, Rotate, checked_request, require_cold, works_for
@@ -19,6 +19,27 @@ from fairlap.engine.measurement import CallableRaised
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.timed_calls import kept_samples, name_of
 from fairlap.errors import NotAvailable, described
+
+
+# A captured graph writes the same memory at every replay, also what the call had freed by the time it returned. The
+# allocators of PyTorch and CuPy give such memory to the next who asks, since the capture is not theirs. For as long as
+# a graph is captured and replayed, this thread therefore allocates from a pool of its own. Other threads that take part
+# in the call, as in PyTorch's backward pass, do not.
+@contextmanager
+def kept_for_replays(device: int | None) -> Iterator[None]:
+    """Frameworks that are not imported allocate nothing, and none is imported for this."""
+    with ExitStack() as pools:
+        if (torch := sys.modules.get("torch")) is not None and _has_pools(torch):
+            pools.enter_context(torch.cuda.use_mem_pool(torch.cuda.MemPool(), device=device))
+        if (cupy := sys.modules.get("cupy")) is not None:
+            pools.enter_context(cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc))
+        yield
+
+
+def _has_pools(torch: Any) -> bool:
+    """From PyTorch 2.5 on, where it uses CUDA at all."""
+    return torch.cuda.is_initialized() and hasattr(torch.cuda, "use_mem_pool")
+
 
 QUANTUM_SHARE = 0.01
 """With ``calls_per_sample="auto"`` the event quantum is at most this share of a sample."""

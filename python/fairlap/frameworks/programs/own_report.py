@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from fairlap.errors import shortened
 from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
-from fairlap.frameworks.programs.criterion_folder import criterion_texts
 from fairlap.frameworks.programs.reported_times import HOW_TO_REPORT, BadReport, NoReport, reported_time
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.request.commands import REPORT_FILE, report_in, with_report_file
+
+# The folder that criterion writes, ``target/criterion`` or ``CRITERION_HOME``: below it ``BENCHMARK/new`` for each.
+# There ``benchmark.json`` has the name and ``estimates.json`` the figures, as criterion writes them since version 0.3
+# (``analysis/mod.rs`` and ``report.rs`` of its sources). ``base`` and saved baselines are of earlier runs, and
+# ``change`` has shares.
+_NEW, _NAME, _ESTIMATES = "new", "benchmark.json", "estimates.json"
+
+
+def criterion_texts(folder: Path) -> bytes:
+    """Read what the newest run wrote, as text in which the name of each benchmark precedes its estimates."""
+    found = []
+    for estimates in sorted(folder.rglob(f"{_NEW}/{_ESTIMATES}")):
+        named = estimates.with_name(_NAME)
+        by_place = {"full_id": str(estimates.parent.parent.relative_to(folder))}
+        name = named.read_bytes() if named.is_file() else json.dumps(by_place).encode()
+        found += [name, estimates.read_bytes()]
+    return b"\n".join(found)
+
 
 _MOST_BYTES = 16 * 2**20
 _MOST_SHOWN = 60

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 
@@ -12,6 +13,7 @@ from fairlap.request.work import Conditions
 from fairlap.request.work_title import told_apart
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import inverse, times
+from fairlap.results.flat_row import columns
 from fairlap.results.prices import Price
 from fairlap.results.row import Row, judged_time_ns
 from fairlap.results.scenario_side import results_sides
@@ -23,9 +25,10 @@ _NS_PER_S = 1e9
 _NS_PER_HOUR = 3.6e12
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure that is absent is None, never 0, and ``absent`` gives the reason."""
+OF_SCENARIOS = tuple(each for each in columns() if each.about.across is not None and each.field == each.name)
 
+
+class _Timed(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     recorded_at: str
     machine: str  # the processor, or the GPU that it ran on
@@ -49,22 +52,34 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     time_ns: Estimate | None  # of a call, or of a fed batch
     latency_p99_ns: Estimate | None
     throughput_per_s: Estimate | None
-    time_to_score_s: Estimate | None
-    largest_rate_per_s: Estimate | None
+
+
+if TYPE_CHECKING:
+
+    class _Measured(_Timed, frozen=True, kw_only=True):
+        def __getattr__(self, name: str) -> Any: ...  # a column of a scenario
+
+else:
+    _fields = [(each.field, Estimate | None) for each in OF_SCENARIOS]
+    _Measured = msgspec.defstruct("_Measured", _fields, bases=(_Timed,), frozen=True, kw_only=True)
+
+
+class Line(_Measured, frozen=True, kw_only=True):
+    """A figure that is absent is None, never 0, and ``absent`` gives the reason."""
+
     peak_memory_bytes: Estimate | None
     price_per_hour: float | None
     currency: str | None
     judged_cost: Estimate | None  # of reaching a score, of 1,000 requests at a rate, else of 1,000 items
     cost_per_1000_items: Estimate | None
     items_per_unit_of_money: Estimate | None
-    cost_to_score: Estimate | None
-    energy_to_score_j: Estimate | None
     energy_per_item_j: Estimate | None
     mean_power_w: Estimate | None
     items_per_s_per_w: Estimate | None  # the same as items per joule
     carbon_per_1000_items_g: Estimate | None
     absent: dict[str, str]
-    dominated_by: list[str] = []  # lines of the same work that are shown to be better in ``judged`` and its cost
+    # Lines of the same work that are shown to be better in ``judged`` and its cost.
+    dominated_by: list[str] = msgspec.field(default_factory=list)
 
     @property
     def done(self) -> tuple[str, str]:
@@ -72,9 +87,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return self.work_id, self.data
 
 
-FIGURES = tuple(
-    name for name in Line.__struct_fields__ if Line.__annotations__[name] == "Estimate | None"
-)  # in the order of the columns
+FIGURES = tuple(name for name, hint in get_type_hints(Line).items() if hint == Estimate | None)
 
 
 @dataclass(frozen=True)
@@ -187,12 +200,9 @@ def _figures(row: Row, grams_per_joule: float | None) -> dict[str, tuple[Estimat
             "judged",
             "latency_p99_ns",
             "throughput_per_s",
-            "time_to_score_s",
-            "cost_to_score",
-            "energy_to_score_j",
-            "largest_rate_per_s",
             "peak_memory_bytes",
             "mean_power_w",
+            *(each.field for each in OF_SCENARIOS),
         )
     }
     return own | {

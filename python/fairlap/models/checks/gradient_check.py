@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, all_widened
 from fairlap.models.reference import loss_at
 from fairlap.models.spec import Weight
 from fairlap.models.workload import Workload
@@ -30,7 +30,7 @@ _WORTH_KEEPING = 1e-4  # of the largest slope
 
 def slopes(work: Workload) -> list[float]:
     """Compute the reference's slope along each direction."""
-    return _slopes_at(work, _in_float64(work.weights))
+    return _slopes_at(work, all_widened(work.weights))
 
 
 def possible_slopes(work: Workload) -> list[list[float]]:
@@ -46,7 +46,7 @@ def possible_slopes(work: Workload) -> list[list[float]]:
     for number in range(_MOST_NUDGES):
         if number == _NUDGES_TO_SHOW and len(found) == 1:
             break
-        nudged = _in_float64(work.weights)
+        nudged = all_widened(work.weights)
         for weight in _trained(work):
             upwards = _upwards(weight, DIRECTIONS + number)
             nudged[weight.name] *= np.where(upwards, 1 + _ROUNDING, 1 - _ROUNDING)
@@ -56,12 +56,8 @@ def possible_slopes(work: Workload) -> list[list[float]]:
     return found
 
 
-def _in_float64(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    return {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in arrays.items()}
-
-
 def _slopes_at(work: Workload, weights: dict[str, npt.NDArray[Any]]) -> list[float]:
-    inputs = _in_float64(work.inputs)
+    inputs = all_widened(work.inputs)
     found = []
     for number in range(DIRECTIONS):
         along = {

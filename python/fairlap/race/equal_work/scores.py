@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -15,14 +16,50 @@ from fairlap.models.metrics.metric import Parts
 from fairlap.models.slices.corruptible import MISTYPED
 from fairlap.models.slices.corruptions import Corrupted, changes_by_corruption, corrupted_scores
 from fairlap.models.slices.groups import Grouped, changes_by_group, scores_by_group
+from fairlap.models.slices.slice_scores import SliceChange, SliceScores
 from fairlap.models.sources.bundle import GROUPS, bundle_in, data_file, labels_file, mistyped_file
 from fairlap.models.spec import LABELS
-from fairlap.models.task_metrics import NotFinite, joined, parts_of, score_of, scored_outputs
+from fairlap.models.task_metrics import NotFinite, Score, joined, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.equal_work.slice_scores import ScoresOfSlices
 from fairlap.request.fields.data.corruption import Corruption
 from fairlap.scenarios.process_result import ProcessResult
+
+# Scores of slices of the data, and how they differ from those of contestants that answered before. All models of a race
+# answer the same items, so each is compared with every one before it.
+Answered = TypeVar("Answered")
+Key = tuple[str, str]  # a contestant, and the id of its work
+
+
+class ScoresOfSlices(Generic[Answered]):
+    """Of one race and one kind of slice: found once for each contestant, in the block in which it first answered."""
+
+    def __init__(
+        self,
+        scores: Callable[[Answered], dict[str, Score | None]],
+        changes: Callable[[Answered, Answered, str, str], list[SliceChange]],
+    ) -> None:
+        self._scores, self._changes = scores, changes
+        self._earlier: dict[Key, Mapping[str, Answered]] = {}
+        self._found: dict[Key, tuple[int, SliceScores]] = {}  # with the number of its block
+
+    def of(self, process: ProcessResult, answered: Callable[[], Mapping[str, Answered]]) -> SliceScores | None:
+        """None in later blocks. ``answered`` gives, by metric, what it made of the answers."""
+        key = (process.contestant, process.work_id)
+        if key not in self._found:
+            self._found[key] = (process.block, self._compared(key, answered()))
+        block, found = self._found[key]
+        return found if process.block == block else None
+
+    def _compared(self, key: Key, own: Mapping[str, Answered]) -> SliceScores:
+        changes = [
+            change
+            for whose, other in self._earlier.items()
+            for metric, each in own.items()
+            for change in self._changes(each, other[metric], *whose)
+        ]
+        self._earlier[key] = own
+        return SliceScores({metric: self._scores(each) for metric, each in own.items()}, changes)
 
 
 class Scores:

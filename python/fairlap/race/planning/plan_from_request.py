@@ -22,8 +22,7 @@ from fairlap.race.planning.file_contestants import on_files
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
-from fairlap.race.planning.plan_required import with_required
-from fairlap.race.planning.requirement_kinds import changes_and_limits
+from fairlap.race.planning.plan_required import changes_and_limits, with_required
 from fairlap.race.planning.scales import scales_asked, threads_asked
 from fairlap.race.planning.shared_processes import require_honoured, require_shareable
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
@@ -87,6 +86,7 @@ def plan_of(
     if request.max_batch is None and request.max_batch_budget is not None:
         raise InvalidRequest("--max-batch-budget is for --max-batch")
     for side in sides_asked(request):
+        side.require_no_others(request)
         side.require(request)
     for side in sides_not_asked(request):
         side.require_unasked(request)

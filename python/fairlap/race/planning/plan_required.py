@@ -6,9 +6,17 @@ from collections.abc import Sequence
 
 import msgspec
 
+from fairlap.models.task_metrics import found_metric
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.shared_processes import with_fresh_processes
-from fairlap.verdict import QUANTITIES_COUNTED, QUANTITIES_OF_A_START, RequiredChange, require_once
+from fairlap.verdict import QUANTITIES_COUNTED, QUANTITIES_OF_A_START, RequiredChange, changes_among, require_once
+
+
+# Requirements of two kinds in one list: bounds on changes against the baseline, and limits on figures.
+def changes_and_limits(require: str) -> tuple[tuple[RequiredChange, ...], str]:
+    """Separate ``memory_peak<=+2%``, a change, from ``latency_p99<20ms`` and ``mcc>=-0.1``: scores can be below 0."""
+    return changes_among(require, lambda name: found_metric(name) is not None)
+
 
 _OF_A_START = frozenset(each.key for each in QUANTITIES_OF_A_START)
 _COUNTED = frozenset(each.key for each in QUANTITIES_COUNTED)

@@ -16,7 +16,7 @@ from fairlap.history.across.decisions import decisions_of
 from fairlap.history.across.differing import Differing, what_differs
 from fairlap.history.across.flips import Flip, flips_of
 from fairlap.history.across.frontier import with_domination
-from fairlap.history.across.lines import FIGURES, Line, entries_of
+from fairlap.history.across.lines import FIGURES, OF_SCENARIOS, Line, entries_of
 from fairlap.printed_document import PrintedDocument
 from fairlap.render.across.chart import pareto_chart
 from fairlap.render.document import Document, Picture, Records, Section, Table
@@ -117,6 +117,11 @@ def _judged(by: str, line: Line) -> str:
     return quantity_text.figure(found.value, line.judged_unit, found.low, found.high)
 
 
+_OF_SCENARIOS = [
+    _Column(each.about.across, each.field, "in" if each.about.is_money else "")
+    for each in OF_SCENARIOS
+    if each.about.across
+]
 _TIME_OF_A_CALL = _Column("time of a call", "time_ns")
 _COLUMNS = (
     _TIME_OF_A_CALL,
@@ -125,14 +130,12 @@ _COLUMNS = (
     _Column("peak memory", "peak_memory_bytes"),
     _Column("cost/1000 items", "cost_per_1000_items", "in"),
     _Column("items per money", "items_per_unit_of_money", "per"),
-    _Column("cost to score", "cost_to_score", "in"),
+    *_OF_SCENARIOS,
     _Column("energy/item", "energy_per_item_j"),
-    _Column("energy to score", "energy_to_score_j"),
     _Column("power", "mean_power_w"),
     _Column("items/s/W", "items_per_s_per_w"),
     _Column("CO2/1000 items", "carbon_per_1000_items_g"),
 )
-_SILENT = ("cost_to_score", "energy_to_score_j")  # of races of another kind
 
 
 def _trouble(lines: Sequence[Line]) -> Iterator[str]:
@@ -152,7 +155,7 @@ def _reasons(lines: Sequence[Line]) -> list[str]:
     for line in lines:
         for column in (_Column(line.judged_by, "judged"), *_COLUMNS):
             why = line.absent.get(column.name)
-            if why is not None and column.name not in _SILENT:
+            if why is not None and column not in _OF_SCENARIOS:  # most are of races of another kind
                 found.setdefault((column.head, why), []).append(f"{line.contestant} in {line.run}")
     texts: dict[tuple[str, str], list[str]] = {}
     for (head, why), whose in found.items():

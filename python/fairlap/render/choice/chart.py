@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
+from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends, with_title
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
 from fairlap.render.choice.shared_words import answer, drawable, how_to_read, score_of, sizes_differ
@@ -49,9 +48,8 @@ def chart_of(choice: Choice, look: Look, *, alone: bool) -> str:
         width=_WIDTH, height=_HEIGHT
     )
     if alone:
-        lines = textwrap.wrap(f"{answer(choice)} {how_to_read(choice)}", _CHARACTERS)
-        title = {"text": f"{choice.metric} against time of an item", "subtitle": lines}
-        chart = chart.properties(title=title | {"anchor": "start", "offset": 14, "subtitlePadding": 6})
+        text = f"{answer(choice)} {how_to_read(choice)}"
+        chart = with_title(chart, f"{choice.metric} against time of an item", text, _CHARACTERS)
     return drawn(spec_of(chart), look)
 
 

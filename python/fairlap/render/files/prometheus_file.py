@@ -7,73 +7,56 @@ samples, so when a run began is a gauge too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 
+from fairlap.results.column_definitions.about import Gauge
 from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.flat_row import columns
 from fairlap.results.row import Row
 
 PREFIX = "fairlap_race_"
+_Read = Callable[[Row], Estimate | float | None]
 _LABELS = (
     "workload", "mode", "precision", "batch", "device", "threads", "conditions", "data", "train_on", "load", "scale",
     "contestant", "framework", "version",
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Gauge:
-    name: str  # without its unit
-    unit: str  # Prometheus's base unit, or empty
-    help: str
-    read: Callable[[Row], Estimate | float | None]
-    scale: float = 1.0
-    also: tuple[str, ...] = ()  # labels besides those of all gauges
-
-    def full_name(self, end: str = "") -> str:
-        return PREFIX + "_".join(part for part in (self.name, end, self.unit) if part)
-
-
-_NS = 1e-9
-GAUGES = (
-    Gauge("finished", "", "1 if the contestant finished and may be ranked, else 0.", lambda row: _finished(row)),
-    Gauge("began_timestamp", "seconds", "When the run began, since 1970.", lambda row: _began(row)),
-    Gauge(
-        "judged", "", "What it is ranked by, in its unit.", lambda row: row.judged, also=("judged_by", "judged_unit")
-    ),
-    Gauge("reported", "seconds", "Median time that the program reports of its work.", lambda row: row.reported_ns, _NS),
-    Gauge("latency_p50", "seconds", "Median time of a call.", lambda row: row.latency_p50_ns, _NS),
-    Gauge("latency_p99", "seconds", "99 of 100 calls are quicker.", lambda row: row.latency_p99_ns, _NS),
-    Gauge("throughput_items_per_second", "", "Items in a second.", lambda row: row.throughput_per_s),
-    Gauge("ratio", "", "Times as long as the baseline.", lambda row: row.ratio, also=("baseline",)),
-    Gauge("peak_memory", "bytes", "Largest memory of its process.", lambda row: row.peak_memory_bytes),
-    Gauge("energy_per_item", "joules", "Energy of one item.", lambda row: row.energy_per_item_j),
-    Gauge("cost_per_1000_items", "", "Money for 1,000 items.", lambda row: row.cost_per_1000_items),
-    Gauge("time_to_score", "seconds", "Time of training until the score.", lambda row: row.time_to_score_s),
-    Gauge("largest_rate_per_second", "", "Largest rate within the bound.", lambda row: row.largest_rate_per_s),
-    Gauge("error_relative_ratio", "", "Numerical error of the answer, relative.", lambda row: row.error_relative),
+_OF_ITS_RUN: tuple[tuple[Gauge, _Read], ...] = (
+    (Gauge("finished", "", "1 if the contestant finished and may be ranked, else 0."), lambda row: _finished(row)),
+    (Gauge("began_timestamp", "seconds", "When the run began, since 1970."), lambda row: _began(row)),
 )
+GAUGES: tuple[tuple[Gauge, _Read], ...] = (
+    *_OF_ITS_RUN,
+    *((each.about.gauge, attrgetter(each.field)) for each in columns() if each.about.gauge and each.field == each.name),
+)
+
+
+def full_name(gauge: Gauge, end: str = "") -> str:
+    return PREFIX + "_".join(part for part in (gauge.name, end, gauge.unit) if part)
 
 
 def encode(rows: Sequence[Row]) -> bytes:
     """Write the newest of rows with the same labels: no reader takes two samples of one series."""
     newest = {_labels(row): row for row in sorted(rows, key=lambda row: row.recorded_at)}
     lines: list[str] = []
-    for gauge in GAUGES:
+    for gauge, read in GAUGES:
         for end in ("", "low", "high"):
-            samples = list(_samples(gauge, end, newest))
+            samples = list(_samples(gauge, read, end, newest))
             if samples:
-                name, bound = gauge.full_name(end), f" The {end} end of its 95 % interval." if end else ""
+                name, bound = full_name(gauge, end), f" The {end} end of its 95 % interval." if end else ""
                 lines += [f"# HELP {name} {gauge.help}{bound}", f"# TYPE {name} gauge", *samples]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
-def _samples(gauge: Gauge, end: str, rows: dict[str, Row]) -> Iterator[str]:
+def _samples(gauge: Gauge, read: _Read, end: str, rows: dict[str, Row]) -> Iterator[str]:
     for labels, row in rows.items():
-        found = gauge.read(row)
+        found = read(row)
         value = getattr(found, end or "value") if isinstance(found, Estimate) else None if end else found
         if value is not None:
             also = "".join(f',{name}="{_escaped(getattr(row, name) or "")}"' for name in gauge.also)
-            yield f"{gauge.full_name(end)}{{{labels}{also}}} {value * gauge.scale:.17g}"
+            yield f"{full_name(gauge, end)}{{{labels}{also}}} {value * gauge.scale:.17g}"
 
 
 def _labels(row: Row) -> str:

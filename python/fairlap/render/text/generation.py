@@ -25,19 +25,5 @@ def generation_lines(row: Row) -> list[str]:
     return [", ".join(parts)]
 
 
-def generation_under_load(row: Row) -> list[str]:
-    """At the largest rate, the first token from when its request was due."""
-    first50, first99 = row.first_token_at_largest_rate_p50_ns, row.first_token_at_largest_rate_p99_ns
-    each50, each99 = row.output_token_at_largest_rate_p50_ns, row.output_token_at_largest_rate_p99_ns
-    rate = row.tokens_at_largest_rate_per_s
-    if first50 is None or first99 is None or each50 is None or each99 is None or rate is None:
-        return []
-    return [
-        f"first token p50 {quantity_text.duration(first50.value)}, p99 {quantity_text.duration(first99.value)}; "
-        f"per token p50 {quantity_text.duration(each50.value)}, p99 {quantity_text.duration(each99.value)}; "
-        f"{quantity_text.number(rate.value)} tokens/s"
-    ]
-
-
 def _interval(estimate: Estimate) -> str:
     return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated
 
 from fairlap.models.task_metrics import Score
-from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.about import Gauge, about
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.column_definitions.resources import Resources
 from fairlap.results.slices.slice_score import CorruptedScore, GroupedScore
@@ -22,7 +22,13 @@ class Answers(Resources, frozen=True, kw_only=True):
             "`answers not compared`. Empty where the contestant gave none."
         ),
     ]
-    error_relative: Annotated[float | None, _accuracy("Worst distance from the reference, relative.")]
+    error_relative: Annotated[
+        float | None,
+        _accuracy(
+            "Worst distance from the reference, relative.",
+            gauge=Gauge("error_relative_ratio", "", "Numerical error of the answer, relative."),
+        ),
+    ]
     error_absolute: Annotated[float | None, _accuracy("Worst distance of any one element.")]
     error_drop: Annotated[
         float | None, _accuracy("How much larger its relative error is than the smallest one in fp32 on the same work.")
@@ -34,7 +40,8 @@ class Answers(Resources, frozen=True, kw_only=True):
     accuracy: Annotated[
         Estimate | None,
         _accuracy(
-            "The metric top1: share of right answers, with its interval over the items; of training, over processes."
+            "The metric top1: share of right answers, with its interval over the items; of training, over processes.",
+            unit="share",
         ),
     ]
     scores: Annotated[

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import msgspec
 
-from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.about import Gauge, about
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.column_definitions.subject import Subject
 
+_NS = 1e-9
 _latency = partial(about, group="latency")
 _generation = partial(about, group="generation")
 _bound = partial(about, group="bound")
@@ -27,14 +28,30 @@ class ModeOfProcesses(msgspec.Struct, frozen=True):
 
 class Calls(Subject, frozen=True, kw_only=True):
     reported_ns: Annotated[
-        Estimate | None, _latency("Median time in the program's own report, which ranks it with --reported.")
+        Estimate | None,
+        _latency(
+            "Median time in the program's own report, which ranks it with --reported.",
+            gauge=Gauge("reported", "seconds", "Median time that the program reports of its work.", _NS),
+        ),
     ]
     reported_by: Annotated[
         str, _latency("The format of that report, and the benchmark in it if one was named; else empty.")
     ]
-    latency_p50_ns: Annotated[Estimate | None, _latency("Median time of a call, over processes.")]
+    latency_p50_ns: Annotated[
+        Estimate | None,
+        _latency(
+            "Median time of a call, over processes.",
+            gauge=Gauge("latency_p50", "seconds", "Median time of a call.", _NS),
+        ),
+    ]
     latency_p90_ns: Annotated[Estimate | None, _latency("90th percentile of the time of a call.")]
-    latency_p99_ns: Annotated[Estimate | None, _latency("99th percentile of the time of a call.")]
+    latency_p99_ns: Annotated[
+        Estimate | None,
+        _latency(
+            "99th percentile of the time of a call.",
+            gauge=Gauge("latency_p99", "seconds", "99 of 100 calls are quicker.", _NS),
+        ),
+    ]
     modes: Annotated[
         list[ModeOfProcesses], _latency("Groups of processes with nothing between them; empty if there is one group.")
     ]
@@ -55,7 +72,11 @@ class Calls(Subject, frozen=True, kw_only=True):
         _latency("Whether the GPU had rested before the measurement, or been loaded, and to which clock."),
     ]
     throughput_per_s: Annotated[
-        Estimate | None, _latency("Items in a second; in a fed race with all that feeding takes, else call after call.")
+        Estimate | None,
+        _latency(
+            "Items in a second; in a fed race with all that feeding takes, else call after call.",
+            gauge=Gauge("throughput_items_per_second", "", "Items in a second."),
+        ),
     ]
 
     time_to_first_token_ns: Annotated[

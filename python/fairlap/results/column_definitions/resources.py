@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fairlap.models.modes import MODES
 from fairlap.request.work import Mode
-from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.about import Gauge, about
 from fairlap.results.column_definitions.calls import Calls
 from fairlap.results.column_definitions.estimate import Estimate
 
@@ -57,7 +57,8 @@ class Resources(Calls, frozen=True, kw_only=True):
         Estimate | None,
         _memory(
             "The most that the process held at once, of the two peaks that follow; of a command, what the largest "
-            "process of a run held, the median of its runs."
+            "process of a run held, the median of its runs.",
+            gauge=Gauge("peak_memory", "bytes", "Largest memory of its process."),
         ),
     ]
     peak_memory_until_ready_bytes: Annotated[
@@ -73,7 +74,9 @@ class Resources(Calls, frozen=True, kw_only=True):
             "program's file."
         ),
     ]
-    allocations: Annotated[Estimate | None, _memory("How often a call allocates memory, where it was counted.")]
+    allocations: Annotated[
+        Estimate | None, _memory("How often a call allocates memory, where it was counted.", unit="allocations")
+    ]
     allocated_bytes: Annotated[
         Estimate | None, _memory("How much a call allocates, freed again or not, where it was counted.")
     ]
@@ -113,7 +116,11 @@ class Resources(Calls, frozen=True, kw_only=True):
     ]
 
     energy_per_item_j: Annotated[
-        Estimate | None, _energy("Energy for one item, by all sensors together; idle power included.")
+        Estimate | None,
+        _energy(
+            "Energy for one item, by all sensors together; idle power included.",
+            gauge=Gauge("energy_per_item", "joules", "Energy of one item."),
+        ),
     ]
     idle_energy_per_item_j: Annotated[
         Estimate | None, _energy("What the idle machine would have drawn in the time of one item.")
@@ -129,7 +136,14 @@ class Resources(Calls, frozen=True, kw_only=True):
         _energy("Energy for one item by each sensor that every process resolved, by the rule of the sum."),
     ]
 
-    cost_per_1000_items: Annotated[Estimate | None, _cost("Money for a thousand items at the given price.")]
+    cost_per_1000_items: Annotated[
+        Estimate | None,
+        _cost(
+            "Money for a thousand items at the given price.",
+            is_money=True,
+            gauge=Gauge("cost_per_1000_items", "", "Money for 1,000 items."),
+        ),
+    ]
     currency: Annotated[str | None, _cost("Of the cost.")]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from fairlap.request.work import Conditions, Mode, Precision
-from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.about import Gauge, about
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.contract import Better, Unit
 from fairlap.scenarios.process_result import Outcome
@@ -85,7 +85,11 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     place: Annotated[str | None, _outcome("Its place among the ranked; ties share one, as 2=.")]
     judged: Annotated[
         Estimate | None,
-        _outcome("What it is ranked by, in `judged_unit`: the figure of its verdict, tables, charts and history."),
+        _outcome(
+            "What it is ranked by, in `judged_unit`: the figure of its verdict, tables, charts and history.",
+            unit="see judged_unit",
+            gauge=Gauge("judged", "", "What it is ranked by, in its unit.", also=("judged_by", "judged_unit")),
+        ),
     ]
     judged_by: Annotated[str, _outcome("What that is, such as `median time of a call` or `largest rate`.")]
     judged_unit: Annotated[Unit, _outcome("The unit of `judged`.")]

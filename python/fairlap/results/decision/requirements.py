@@ -45,7 +45,6 @@ UNITS: dict[str, dict[str, float]] = {
     "_score": {"%": 0.01, "": 1.0},
     "accuracy": {"%": 0.01, "": 1.0},
 }
-_MONEY = ("cost_per_1000_items", "cost_to_score")
 SHORT_NAMES = {
     "latency": "latency_p50_ns",
     "throughput": "throughput_per_s",
@@ -188,7 +187,7 @@ def _limit(text: str, column: str, limit: str, change: str = "") -> tuple[float,
     if found is None or not math.isfinite(float(found["number"])):
         raise _wrong(f"the limit of {text!r} is not a number with a unit")
     number, unit = float(found["number"]), found["unit"]
-    if column in _MONEY:
+    if any(each.about.is_money for each in columns() if each.field == column):
         if unit and re.fullmatch(r"[A-Za-z]{3}", unit) is None:
             raise _wrong(f"the limit of {text!r} is money: 0.02, or 0.02EUR")
         return number, unit.upper()

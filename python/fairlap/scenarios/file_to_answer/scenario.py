@@ -62,6 +62,7 @@ class FileToAnswer(Scenario):
     data_seeds = (0,)  # the files are the same, so drawn weights are too
     after_turns = "fairlap.scenarios.file_to_answer.race.file_run:FileRun"
     race_side = "fairlap.scenarios.file_to_answer.race.from_request:FilesFromRequest"
+    columns = "fairlap.scenarios.file_to_answer.results.column_definitions:FileRow"
     results_side = "fairlap.scenarios.file_to_answer.results.columns:FileColumns"
     render_side = "fairlap.scenarios.file_to_answer.render.shown:FilesShown"
     quantities = (Quantity(OF_THE_MODEL, _model_ns, _answers_files, period="after_turns"),)

@@ -58,6 +58,7 @@ class TrainingToAScore(Scenario):
     judges_rounds = False
     after_turns = "fairlap.scenarios.learning.race.training_run:TrainingRun"
     race_side = "fairlap.scenarios.learning.race.from_request:LearningFromRequest"
+    columns = "fairlap.scenarios.learning.results.column_definitions:LearningRow"
     results_side = "fairlap.scenarios.learning.results.columns:LearningColumns"
     render_side = "fairlap.scenarios.learning.render.shown:LearningShown"
     # How long training takes depends more on the weights that it begins with.

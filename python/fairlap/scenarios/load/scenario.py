@@ -69,6 +69,7 @@ class LoadScenario(Scenario):
     judges_rounds = False
     after_turns = "fairlap.scenarios.load.race.load_run:LoadRun"
     race_side = "fairlap.scenarios.load.race.from_request:LoadFromRequest"
+    columns = "fairlap.scenarios.load.results.column_definitions:LoadRow"
     results_side = "fairlap.scenarios.load.results.columns:LoadColumns"
     render_side = "fairlap.scenarios.load.render.shown:LoadShown"
     command = "load"

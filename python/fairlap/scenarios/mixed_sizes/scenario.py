@@ -48,6 +48,7 @@ class MixedSizes(Scenario):
     judges_rounds = False
     after_turns = "fairlap.scenarios.mixed_sizes.race.mix_run:MixRun"
     race_side = "fairlap.scenarios.mixed_sizes.race.from_request:MixFromRequest"
+    columns = "fairlap.scenarios.mixed_sizes.results.column_definitions:MixRow"
     results_side = "fairlap.scenarios.mixed_sizes.results.columns:MixColumns"
     render_side = "fairlap.scenarios.mixed_sizes.render.shown:MixShown"
     pictures = (_BY_SIZE,)

@@ -172,6 +172,7 @@ class StreamedAnswers(Scenario):
     own_race = "fairlap.scenarios.streams.race.stream_race:StreamRace"
     where = "on servers"
     race_side = "fairlap.scenarios.streams.race.planned_load:PlannedLoad"
+    columns = "fairlap.scenarios.streams.results.column_definitions:StreamRow"
     results_side = "fairlap.scenarios.streams.results.columns:StreamColumns"
     render_side = "fairlap.scenarios.streams.render.shown:StreamsShown"
     command = "load"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import ceil, log2, sqrt
 from typing import ClassVar
 
-from fairlap.verdict.scores.levels import Z_OF_POWER, smallest_level
+from fairlap.verdict.scores.student_difference import Z_OF_POWER, smallest_level
 
 _LEVEL_OF_DISAGREEMENTS = 0.05
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from fairlap.cli.races.dry_run import screen_of
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.launch.containers.container import ROOT, SEARCHED, own_modules
 from fairlap.launch.containers.images import image_named
-from fairlap.launch.containers.own_modules import ROOT, SEARCHED, own_modules
 from fairlap.launch.packages.origins import with_pinned_origins
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.machine.control_group import shares_cpu_with

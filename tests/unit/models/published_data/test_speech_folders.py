@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from fairlap.bench_models.conformer.spec import CHARACTERS, FRAMES, MELS
 from fairlap.bench_models.conformer.stages import SAMPLES, log_mel, samples
-from fairlap.data.labelled.opening import data_named, items_in
-from fairlap.data.labelled.speech import LONGEST
+from fairlap.data.labelled.opening import LONGEST, data_named, items_in
 from fairlap.errors import FairlapError
 from fairlap.models.published_data.speech.speech_folders import holds_speech, refuse_beside_speech
 from fairlap.models.registry import find

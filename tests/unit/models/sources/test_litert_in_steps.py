@@ -16,9 +16,8 @@ from fairlap.models.sources.litert_files.agreement import Distance, distances, r
 from fairlap.models.sources.litert_files.kernels import Kernels, kernels_for
 from fairlap.models.sources.litert_files.list_updates import SET_ROW
 from fairlap.models.sources.litert_files.onnx_graph import OnnxGraph, Untranslated
-from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model, read_by
+from fairlap.models.sources.litert_files.onnx_of_litert import keeps_steps, kinds_in_steps, onnx_model, read_by
 from fairlap.models.sources.litert_files.operators import TRANSLATIONS
-from fairlap.models.sources.litert_files.step_rules import keeps_steps, kinds_in_steps
 from fairlap.models.sources.litert_files.steps import Steps
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from quantized_tflite_files import InSteps, one_operator_in_steps

@@ -22,7 +22,7 @@ from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.contestant import Contestant
-from fairlap.scenarios.streams.race import server_environments
+from fairlap.scenarios.streams.race import started_servers
 from fairlap.scenarios.streams.race.started_servers import new_log
 from fairlap.scenarios.streams.servers import stream_server
 from fairlap.scenarios.streams.started import started_server
@@ -258,7 +258,7 @@ def test_what_is_not_installed_is_named_with_the_line_that_installs_it(
     model = tmp_path / "m.gguf" if "llama" in name else tmp_path
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     is_here = ModuleSpec("installed", None)
-    monkeypatch.setattr(server_environments, "find_spec", lambda module: None if module == missing else is_here)
+    monkeypatch.setattr(started_servers, "find_spec", lambda module: None if module == missing else is_here)
     lacking, honest = f"{name}:model={model}", planted()
     found = raced_by_name(prompts, lacking, honest, **HOW)
     assert row_of(found, lacking).code == "E_NOT_INSTALLED"

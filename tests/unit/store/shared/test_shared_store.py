@@ -21,9 +21,8 @@ from fairlap.store.runs.notes import change_tags, write_note
 from fairlap.store.search import Wanted
 from fairlap.store.shared.address import address_of
 from fairlap.store.shared.content import TABLES
-from fairlap.store.shared.opening import _NEWEST
 from fairlap.store.shared.sending import pull, push
-from fairlap.store.shared.shared_store import SharedStore, open_shared_store
+from fairlap.store.shared.shared_store import _NEWEST, SharedStore, open_shared_store
 from fairlap.store.store import Store, open_store
 from postgresql_server import OWNER, PASSWORD, Server
 from runs_for_rows import a_run
@@ -151,7 +150,7 @@ def test_an_older_one_is_brought_up_to_date_and_a_newer_one_refused(
     shared_url: str, postgresql: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as older:
-        older.setattr("fairlap.store.shared.opening._NEWEST", schema.FIRST_SCHEMA + 1)
+        older.setattr("fairlap.store.shared.shared_store._NEWEST", schema.FIRST_SCHEMA + 1)
         open_shared_store(shared_url).close()
     database = _database(shared_url)
     gone = columns()[-1].name

@@ -6,22 +6,49 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, as_float32
 from fairlap.frameworks.adapter_parts.grpc.open_inference import GrpcConnection, OpenInferenceByGrpc
 from fairlap.frameworks.adapter_parts.http.connection import KeptConnection
-from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions
+from fairlap.frameworks.adapter_parts.http.http_options import BINARY, HttpOptions
 from fairlap.frameworks.adapter_parts.http.open_inference import OpenInference
-from fairlap.frameworks.adapter_parts.http.plain_json import PlainJson
 from fairlap.frameworks.adapter_parts.http.served_model import ServedModel, matching_names, own_names
-from fairlap.frameworks.adapter_parts.http.tensor_messages import BadTensors
+from fairlap.frameworks.adapter_parts.http.tensor_messages import BadTensors, array_of, json_object
 from fairlap.frameworks.adapter_parts.http.tensorflow_serving import TensorFlowServing
 from fairlap.frameworks.contract import Unsupported
 from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
 from fairlap.request.fields.server_address import ServerAddress
+
+
+# A server of one's own: ``{"inputs": {name: nested lists}}`` is answered by ``{"outputs": {name: nested lists}}``.
+class PlainJson:
+    title = "plain JSON"
+    tensors = "JSON"
+    server = ""
+
+    def __init__(self, connection: KeptConnection, options: HttpOptions) -> None:
+        if options.tensors == BINARY:
+            raise Unsupported(f"{self.title} has no other tensors; leave tensors={BINARY} out")
+        self._connection = connection
+
+    def model(self) -> ServedModel | None:
+        """Return None, for lack of metadata: only the answers are checked."""
+        return None
+
+    def want(self, outputs: Iterable[str]) -> None:
+        """All come."""
+
+    def ask(self, inputs: Arrays) -> dict[str, np.ndarray]:
+        body = msgspec.json.encode({"inputs": {name: array.tolist() for name, array in inputs.items()}})
+        answer = self._connection.post(self._connection.address.path, body, {"Content-Type": "application/json"})
+        outputs = json_object(answer.body).get("outputs")
+        if not isinstance(outputs, dict):
+            raise BadTensors("it has no outputs by name")
+        return {name: array_of(data, np.dtype(np.float32), name) for name, data in outputs.items()}
 
 
 class ServerProtocol(Protocol):

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlap import quantity_text
-from fairlap.frameworks.adapter_parts.passes.other_items import OtherItems
+from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
 from fairlap.models.sources.stored_items.reference_items import ReferenceItems, in_bytes, marks_of
 from fairlap.models.sources.stored_items.stored_items import StoredItems
+
+# How a pipeline that does other work than asked for fails.
+Fault = Literal[
+    "last batch dropped", "number of items", "size of batches", "form of items", "repeated", "label", "pixels"
+]
+
+
+class OtherItems(ContestantFailed):
+    """A pass yielded something else than each item once, in batches of the size asked for."""
+
+    code = reported = "E_OUTPUT"
+
+    def __init__(self, fault: Fault, message: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
 
 Array = npt.NDArray[Any]
 

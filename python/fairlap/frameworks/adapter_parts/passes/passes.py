@@ -16,8 +16,7 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
-from fairlap.frameworks.adapter_parts.passes.look import Look
-from fairlap.frameworks.adapter_parts.passes.other_items import OtherItems
+from fairlap.frameworks.adapter_parts.passes.look import Look, OtherItems
 from fairlap.machine.files import page_cache
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.stored_items.stored_items import LOOKED_AT, PASS, StoredItems

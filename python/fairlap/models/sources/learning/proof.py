@@ -20,8 +20,8 @@ from fairlap.models.sources.given_data.sets import why_unreadable
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
+from fairlap.models.training.gradients import are_same
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.models.training.sameness import are_same
 from fairlap.request.fields.loss import CODE
 from fairlap.request.fields.source import Source
 

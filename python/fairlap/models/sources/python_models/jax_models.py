@@ -21,7 +21,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of, described
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, all_widened
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, known_dtype
 from fairlap.models.sources.python_models.jax_source import JaxSource, Params, named_leaves
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
@@ -274,7 +274,7 @@ def _in_double(run: Callable[..., Any], weights: Arrays, example: Arrays) -> tup
             return {name: np.asarray(each) for name, each in jax.jit(run)(held, given).items()}
 
     with jax.enable_x64(True):
-        wide = [{name: _widened(array) for name, array in arrays.items()} for arrays in (weights, example)]
+        wide = [all_widened(arrays) for arrays in (weights, example)]
         casts = sorted(set(narrow_casts(jax.make_jaxpr(run)(*wide).jaxpr)))
     return forward, tuple(casts)
 
@@ -293,10 +293,6 @@ def narrow_casts(jaxpr: Any) -> Iterator[str]:
 
 def _kind(value: Any) -> str:
     return str(getattr(value.aval, "dtype", ""))
-
-
-def _widened(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def _tensor(name: str, example: np.ndarray, source: Source) -> Tensor:

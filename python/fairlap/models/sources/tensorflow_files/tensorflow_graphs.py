@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import described
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, widened
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.tensorflow_files.tensorflow_operators import read_saved_model
 
@@ -117,12 +117,8 @@ class DoubleFunction:
         import tensorflow as tf
 
         held = {name: tf.constant(np.asarray(weights[name]), tf.float64) for name in set(self._places.values())}
-        given = {name: tf.constant(_double(np.asarray(array))) for name, array in inputs.items()}
+        given = {name: tf.constant(widened(np.asarray(array))) for name, array in inputs.items()}
         return {name: each.numpy() for name, each in zip(self._order, self._run(held, given), strict=True)}
-
-
-def _double(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def _output_places(frozen: Any, saved: SavedFunction) -> list[str]:

@@ -7,6 +7,7 @@ Altair takes some 60 ms for each, most of it to check the specification. No read
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,6 +38,17 @@ class Chart:
 
 def left_out(key: str, title: str, why: str, *, section: str = "speed") -> Chart:
     return Chart(key, title, "", (), {}, absent=why, section=section)
+
+
+def with_title(chart: Any, title: str, text: str, characters: int = 120) -> Any:
+    """Write the title and the text above a picture that stands alone; ``characters`` fit into a line."""
+    above = {"text": title, "subtitle": textwrap.wrap(text, characters), "anchor": "start", "offset": 14}
+    return chart.properties(title=above | {"subtitlePadding": 6})
+
+
+def legend_above(width: int, **further: Any) -> Any:
+    """Make a legend without a title, over the whole width."""
+    return altair().Legend(title=None, orient="top", labelLimit=width, symbolOpacity=1, **further)
 
 
 def spec_of(chart: Any) -> dict[str, Any]:

@@ -11,15 +11,10 @@ from fairlap.models.modes import AGENTS
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.works_from_request import modes_asked, precisions_asked
-from fairlap.race.scenario_side import Offered, RaceSide
+from fairlap.race.scenario_side import OF_MODELS_ALONE, Offered, RaceSide
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT, RaceRequest
 from fairlap.scenarios.learning.race.learning_data import E_TO_SCORE
 
-_OF_MODELS = (
-    *("load", "data", "generate", "shapes", "shapes_from", "dims", "inputs", "items", "before", "after", "ranges"),
-    *("reference", "metric", "labels", "loss", "optimizer", "schedule", "start_from", "train_on", "fraction"),
-    *("recompile", "processes", "hosts", "across_precisions", "max_drop", "count_evaluation"),
-)
 _MOST_EPOCHS = 10**5
 
 
@@ -27,20 +22,18 @@ class AgentsFromRequest(RaceSide):
     title = f"--mode {' or '.join(AGENTS)}"
     mode = AGENTS[0]
     batch = 8  # environments
+    refuses = (*OF_MODELS_ALONE, "fraction", "count_evaluation")
+    does = "learns in its environment"
+    is_for_cpu = True
 
     def is_asked(self, request: RaceRequest) -> bool:
         return not {*modes_asked(request)}.isdisjoint(AGENTS)
 
     def require(self, request: RaceRequest) -> None:
-        for field in _OF_MODELS:
-            if getattr(request, field):
-                raise InvalidRequest(f"{self.title} learns in its environment; leave out --{field.replace('_', '-')}")
         if not {*modes_asked(request)} <= {*AGENTS}:
             raise InvalidRequest(f"{self.title} is raced alone; leave out other modes")
         if (other := {*precisions_asked(request)} - {self.precision}) and (given := ", ".join(sorted(other))):
             raise InvalidRequest(f"{self.title} is in fp32, not in {given}; leave out --precision", code="E_PRECISION")
-        if str(request.device) != "cpu":
-            raise InvalidRequest(f"{self.title} is for the CPU; leave out --device")
         if request.epochs is not None and request.to_score is None:
             raise InvalidRequest("--epochs is for --to-score", code=E_TO_SCORE)
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, round_times, spec_of, with_ends
+from fairlap.render.charts.parts.chart import (
+    legend_above,
+    measured_axis,
+    ratio_scale,
+    round_times,
+    spec_of,
+    with_ends,
+    with_title,
+)
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
 from fairlap.scenarios.callables.axes.axis import Point, point_text
@@ -20,7 +27,6 @@ from fairlap.scenarios.callables.render.axes_words import estimate_of, how_to_re
 
 MEASURED, FITTED = "measured", "fitted cost"
 _WIDTH, _HEIGHT = 780, 260
-_CHARACTERS = 120  # of a line of the title
 _POINTS_OF_A_LINE = 40
 _MOST_TICKS = 8
 
@@ -34,9 +40,7 @@ def chart_of(result: ComparisonOverAxes, look: Look, *, alone: bool) -> str:
         raise InvalidRequest("there is nothing to draw: no axis has several numbers with times", code="E_AXIS")
     chart = altair().vconcat(*drawable, spacing=36)
     if alone:
-        lines = textwrap.wrap(f"{setting(result)} {how_to_read(result)}", _CHARACTERS)
-        title = {"text": f"Time by {result.size_axis}", "subtitle": lines, "anchor": "start", "offset": 14}
-        chart = chart.properties(title=title | {"subtitlePadding": 6})
+        chart = with_title(chart, f"Time by {result.size_axis}", f"{setting(result)} {how_to_read(result)}")
     return drawn(spec_of(chart), look)
 
 
@@ -48,7 +52,9 @@ def _panel(result: ComparisonOverAxes, others: Point, curve: Sequence[PointResul
         return None
     names = list(result.callables)
     colour = alt.Color(
-        "callable:N", scale=alt.Scale(domain=names, range=look.colours(len(names))), legend=_legend(symbolType="circle")
+        "callable:N",
+        scale=alt.Scale(domain=names, range=look.colours(len(names))),
+        legend=legend_above(_WIDTH, symbolType="circle"),
     )
     x = alt.X("size:Q", scale=ratio_scale(), axis=_size_axis(result.size_axis, [point["size"] for point in points]))
     times = measured_axis("duration", "time of a call", ticks=_MOST_TICKS)
@@ -107,10 +113,6 @@ def _size_axis(name: str, sizes: Sequence[float]) -> Any:
     return altair().Axis(title=name, values=kept[::step], format=",~r", labelBound=False)
 
 
-def _legend(**further: Any) -> Any:
-    return altair().Legend(title=None, orient="top", labelLimit=_WIDTH, symbolOpacity=1, **further)
-
-
 def _key(channel: Any, solid: str, dashed: str) -> Any:
     scale = altair().Scale(domain=[solid, dashed], range=[[1, 0], [6, 4]])
-    return channel("kind:N", scale=scale, legend=_legend(symbolType="stroke", symbolSize=300))
+    return channel("kind:N", scale=scale, legend=legend_above(_WIDTH, symbolType="stroke", symbolSize=300))

@@ -20,6 +20,7 @@ from fairlap.worker.serving import over_http
 
 class CallsFromRequest(RaceSide):
     title = "--cache cold or --regime"
+    is_for_choices = True
 
     def is_asked(self, request: RaceRequest) -> bool:
         return request.cache != "warm" or request.regime is not None

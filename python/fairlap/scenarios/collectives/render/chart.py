@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, round_times, spec_of, with_ends
+from fairlap.render.charts.parts.chart import (
+    legend_above,
+    measured_axis,
+    ratio_scale,
+    round_times,
+    spec_of,
+    with_ends,
+    with_title,
+)
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
 from fairlap.scenarios.collectives.render.shared_words import NAMES, how_to_read, operations_of, setting, size_texts
@@ -16,7 +23,6 @@ from fairlap.scenarios.collectives.results.collectives_result import Collectives
 
 MEASURED, FITTED = "measured", "fitted: latency + bytes / bandwidth"
 _WIDTH, _HEIGHT = 780, 260
-_CHARACTERS = 120  # of a line of the title
 _POINTS_OF_A_LINE = 40
 _MOST_TICKS = 6
 
@@ -25,9 +31,7 @@ def chart_of(result: CollectivesResult, look: Look, *, alone: bool) -> str:
     """Draw it as a picture that stands ``alone``, with its title, or for a page, which has the title."""
     chart = _panels(result, look)
     if alone:
-        lines = textwrap.wrap(f"{setting(result)} {how_to_read(result)}", _CHARACTERS)
-        title = {"text": "Collective operations", "subtitle": lines, "anchor": "start", "offset": 14}
-        chart = chart.properties(title=title | {"subtitlePadding": 6})
+        chart = with_title(chart, "Collective operations", f"{setting(result)} {how_to_read(result)}")
     return drawn(spec_of(chart), look)
 
 
@@ -39,7 +43,7 @@ def _panels(result: CollectivesResult, look: Look) -> Any:
     colour = alt.Color(
         "contestant:N",
         scale=alt.Scale(domain=names, range=look.colours(len(names))),
-        legend=_legend(),
+        legend=legend_above(_WIDTH),
     )
     panels = [_panel(result, operation, colour, look) for operation in operations_of(result)]
     return alt.vconcat(*[panel for panel in panels if panel is not None], spacing=36)
@@ -70,9 +74,9 @@ def _panel(result: CollectivesResult, operation: str, colour: Any, look: Look) -
     y = alt.Y("time:Q", scale=ratio_scale(), axis=times)
     base = alt.Chart(alt.Data(values=points))
     bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=x, y=alt.Y("time_low:Q"), y2="time_high:Q", color=colour)
-    circle = _key(alt.Shape, MEASURED, "circle", _legend(symbolFillColor=look.muted))
+    circle = _key(alt.Shape, MEASURED, "circle", legend_above(_WIDTH, symbolFillColor=look.muted))
     marks = base.mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=circle)
-    solid = _key(alt.StrokeDash, FITTED, [1, 0], _legend(symbolType="stroke"))
+    solid = _key(alt.StrokeDash, FITTED, [1, 0], legend_above(_WIDTH, symbolType="stroke"))
     layers = [bars, marks]
     if fitted := _lines(result, operation):
         lines = alt.Chart(alt.Data(values=fitted)).mark_line(strokeWidth=1.5, opacity=0.7)
@@ -80,10 +84,6 @@ def _panel(result: CollectivesResult, operation: str, colour: Any, look: Look) -
     return alt.layer(*layers).properties(
         width=_WIDTH, height=_HEIGHT, title=alt.Title(NAMES[operation], anchor="start")
     )
-
-
-def _legend(**further: Any) -> Any:
-    return altair().Legend(title=None, orient="top", labelLimit=_WIDTH, symbolOpacity=1, **further)
 
 
 def _key(channel: Any, text: str, mark: Any, legend: Any) -> Any:

@@ -7,26 +7,18 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.models.modes import DERIVATIVES
 from fairlap.race.planning.works_from_request import modes_asked
-from fairlap.race.scenario_side import RaceSide
+from fairlap.race.scenario_side import OF_MODELS_ALONE, RaceSide
 from fairlap.request.fields.source import PREFIX_OF_DERIVATIVES, Source, is_callable_name
 from fairlap.request.race_request import RaceRequest
 
-_OF_MODELS = (
-    *("load", "data", "generate", "shapes_from", "dims", "inputs", "items", "before", "after"),
-    *("reference", "metric", "labels", "loss", "optimizer", "schedule", "start_from", "to_score", "train_on"),
-    *("processes", "hosts", "across_precisions", "max_drop"),
-)
-
 
 class DerivativesFromRequest(RaceSide):
+    title = "a race of derivatives"
+    refuses = (*(each for each in OF_MODELS_ALONE if each not in ("shapes", "ranges", "recompile")), "to_score")
+    does = "calls no model"
+
     def is_asked(self, request: RaceRequest) -> bool:
         return not {*modes_asked(request)}.isdisjoint(DERIVATIVES)
-
-    def require(self, request: RaceRequest) -> None:
-        mode = next(each for each in modes_asked(request) if each in DERIVATIVES)
-        for field in _OF_MODELS:
-            if getattr(request, field):
-                raise InvalidRequest(f"--mode {mode} differentiates functions; leave out --{field.replace('_', '-')}")
 
     def with_source(self, request: RaceRequest, source: Source) -> Source:
         """Let a function of the user's be opened as its derivative in the mode."""

@@ -20,29 +20,19 @@ from fairlap.request.work import CALLABLE, Work
 from fairlap.scenarios.file_to_answer.race.file_references import references_of
 from fairlap.scenarios.file_to_answer.race.file_run import require_float32
 
-_NOT_OF_FILES = (
-    "load",
-    "data",
-    "generate",
-    "shapes_from",
-    "recompile",
-    "max_batch",
-    "processes",
-    "hosts",
-)
-
 
 class FilesFromRequest(RaceSide):
     title = "--items"
+    is_for_choices = True
+    refuses = ("load", "data", "generate", "shapes_from", "recompile", "max_batch", "processes", "hosts")
+    does = "times answers to files"
+    is_for_cpu = True
+    code = CODE
 
     def is_asked(self, request: RaceRequest) -> bool:
         return request.items is not None
 
     def require(self, request: RaceRequest) -> None:
-        for field in _NOT_OF_FILES:
-            if getattr(request, field):
-                option = "fairlap load" if field == "load" else f"--{field.replace('_', '-')}"
-                raise InvalidRequest(f"--items times answers to files; leave out {option}", code=CODE)
         if CALLABLE in request.models:
             raise InvalidRequest("--items is for models, such as model.onnx; a command has none", code=CODE)
         if not request.before:
@@ -54,8 +44,6 @@ class FilesFromRequest(RaceSide):
             require_functions(option, _functions(text))
         if set(modes_asked(request)) != {"infer"} or set(precisions_asked(request)) != {"fp32"}:
             raise InvalidRequest("--items is for inference in fp32; leave out --mode and --precision", code=CODE)
-        if str(request.device) != "cpu":
-            raise InvalidRequest("--items is for the CPU; leave out --device", code=CODE)
 
     def require_unasked(self, request: RaceRequest) -> None:
         for option, text in (("before", request.before), ("after", request.after)):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import RenderSide, Words, require_command
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 
 
@@ -78,5 +79,6 @@ def _whole_ns(row: Row) -> float:
 
 
 def _model_ns(row: Row) -> float:
-    assert row.file_model_ns is not None
-    return row.file_model_ns.value
+    found: Estimate | None = row.file_model_ns
+    assert found is not None
+    return found.value

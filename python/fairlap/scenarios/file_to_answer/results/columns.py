@@ -6,14 +6,13 @@ from functools import partial
 from typing import Any
 
 from fairlap.request.work import Work
-from fairlap.results.column_definitions.scenarios import StageTime
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
-from fairlap.results.scenario_side import ResultsSide
+from fairlap.results.scenario_side import ResultsSide, all_absent
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.file_to_answer.results.column_definitions import FileRow, StageTime
 from fairlap.scenarios.process_result import ProcessResult
 
-_COLUMNS = ("file_model_ns", "file_model_share", "file_answers_per_s", "file_overlapped_per_s")
 _NOT_ASKED = "its calls answer no files; --items and --before time all from file to answer"
 _NOT_ALL = "not every file was answered in time"
 
@@ -22,7 +21,7 @@ class FileColumns(ResultsSide):
     def cells(self, result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
         why = _NOT_ASKED if work.stages is None else absence_reason(result)
         if why:
-            return {name: Cell(None, why) for name in _COLUMNS}
+            return all_absent(FileRow, why)
         processes = result.finished
         return {
             "file_model_ns": cell_or(estimate(processes, _model_ns), _NOT_ALL),

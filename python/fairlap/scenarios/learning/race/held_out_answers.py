@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.models.array_files.npy_map import release
-from fairlap.models.arrays import Arrays, Labels, batches_in_turn
+from fairlap.models.arrays import Arrays, Labels, all_widened, batches_in_turn, widened
 from fairlap.models.reference import loss_of
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.task_metrics import parts_of, value_of
@@ -76,7 +76,7 @@ def held_out_answers(materials: Materials, found: LabelledSet, state: Arrays, ep
 
     parts = []
     for first in range(0, len(found.held_labels), at_once):
-        parts.append(answered({name: _in_float64(array[first : first + at_once]) for name, array in held.items()}))
+        parts.append(answered({name: widened(array[first : first + at_once]) for name, array in held.items()}))
         for array in held.values():
             release(array)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -88,7 +88,7 @@ def _loss_by_own_code(materials: Materials, found: LabelledSet, weights: Mapping
     losses = []
     for batch in batches_in_turn({**found.held_inputs, LABELS: found.held_labels}, materials.work.batch):
         labels = batch.pop(LABELS)
-        inputs = {name: _in_float64(array) for name, array in batch.items()}
+        inputs = all_widened(batch)
         losses.append(materials.own_slopes.slopes(weights, Batch(inputs, labels), training=False).loss)
     return float(np.mean(losses))
 
@@ -97,10 +97,6 @@ def _weights(state: Arrays) -> dict[str, Array]:
     return {
         name.removeprefix(WEIGHT): array.astype(np.float64) for name, array in state.items() if name.startswith(WEIGHT)
     }
-
-
-def _in_float64(array: Array) -> Array:
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 HELD_OUT = "held-out items"

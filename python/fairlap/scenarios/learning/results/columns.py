@@ -18,23 +18,12 @@ from fairlap.results.columns.energy import energy_until, over_processes, unresol
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
-from fairlap.results.scenario_side import ResultsSide
+from fairlap.results.scenario_side import ResultsSide, all_absent
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.learning.results.column_definitions import LearningRow
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import Period, ProcessResult
 
-_COLUMNS = (
-    "target_score",
-    "time_to_score_s",
-    "steps_to_score",
-    "scored_every_epochs",
-    "step_in_epochs_ns",
-    "evaluation_to_score_s",
-    "energy_to_score_j",
-    "reached_share",
-    "best_score",
-    "cost_to_score",
-)
 _WORTH_NAMING = 0.02
 _LEVEL = 0.05
 _NOT_ASKED = "training to a score was not asked for"
@@ -59,7 +48,7 @@ def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell
     curves = [process.learning for process in result.finished if process.learning is not None]
     why = absence_reason(result) or ("" if curves else _NOT_ASKED)
     if why:
-        return {name: Cell(None, why) for name in _COLUMNS}
+        return all_absent(LearningRow, why)
     best = max(curve.best_score for curve in curves)
     reached = sum(curve.reached is not None for curve in curves)
     time = _time(result.finished, curves)

@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
 from fairlap.render.charts.parts.chart import Chart
-from fairlap.render.scenario_side import RenderSide, Words, number_word
-from fairlap.render.text.generation import generation_under_load
+from fairlap.render.scenario_side import RenderSide, Summary, Words, number_word
 from fairlap.request.fields.load import Load
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.load.loadgen_messages import BOUNDS, BY_THE_PATH, WHY_INVALID
 from fairlap.scenarios.load.render.chart import SECTION, latency_against_rate, points
-from fairlap.scenarios.load.render.columns import COLUMNS
+
+
+def _text(field: str, row: Row, *, is_rate: bool = False) -> str:
+    value: Estimate | str | None = getattr(row, field)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if is_rate:
+        return quantity_text.figure(value.value, "1/s", value.low, value.high)
+    return quantity_text.duration(value.value)
+
+
+def _of(head: str, field: str, *, is_rate: bool = False) -> Summary:
+    return Summary(head, field, partial(_text, field, is_rate=is_rate))
+
+
+COLUMNS = (
+    _of("p50 at this rate", "latency_at_largest_rate_p50_ns"),
+    _of("p90 at this rate", "latency_at_largest_rate_p90_ns"),
+    _of("p99 at this rate", "latency_at_largest_rate_p99_ns"),
+    _of("first token p50", "first_token_at_largest_rate_p50_ns"),
+    _of("first token p99", "first_token_at_largest_rate_p99_ns"),
+    _of("per token p50", "output_token_at_largest_rate_p50_ns"),
+    _of("per token p99", "output_token_at_largest_rate_p99_ns"),
+    _of("tokens per second", "tokens_at_largest_rate_per_s", is_rate=True),
+    _of("capacity", "capacity_per_s", is_rate=True),
+    _of("limited by", "largest_rate_limited_by"),
+)
 
 
 def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
@@ -62,7 +89,7 @@ class LoadShown(RenderSide):
         loadgen = [] if row.loadgen is None else [f"LoadGen: {row.loadgen}"]
         if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
             loadgen = [f"LoadGen at {quantity_text.rate(row.loadgen_rate_per_s.value)}: {row.loadgen}"]
-        return [*filter(None, [at_largest_rate(row), traffic_line(row)]), *generation_under_load(row), *loadgen]
+        return [*filter(None, [at_largest_rate(row), traffic_line(row)]), *_tokens(row), *loadgen]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
         invalid = [row for row in rows if row.loadgen and row.loadgen.startswith("INVALID")]
@@ -126,3 +153,17 @@ def at_largest_rate(row: Row) -> str:
     if row.first_request_s is not None:
         parts.append(f"first request {quantity_text.seconds(row.first_request_s.value)}")
     return "; ".join(parts)
+
+
+def _tokens(row: Row) -> list[str]:
+    """At the largest rate, the first token from when its request was due."""
+    first50, first99 = row.first_token_at_largest_rate_p50_ns, row.first_token_at_largest_rate_p99_ns
+    each50, each99 = row.output_token_at_largest_rate_p50_ns, row.output_token_at_largest_rate_p99_ns
+    rate = row.tokens_at_largest_rate_per_s
+    if first50 is None or first99 is None or each50 is None or each99 is None or rate is None:
+        return []
+    return [
+        f"first token p50 {quantity_text.duration(first50.value)}, p99 {quantity_text.duration(first99.value)}; "
+        f"per token p50 {quantity_text.duration(each50.value)}, p99 {quantity_text.duration(each99.value)}; "
+        f"{quantity_text.number(rate.value)} tokens/s"
+    ]

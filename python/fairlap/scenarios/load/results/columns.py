@@ -12,15 +12,15 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.request.work import Work
-from fairlap.results.column_definitions.scenarios import LatencyAtRate
 from fairlap.results.columns.generation import OF_GENERATION
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
-from fairlap.results.scenario_side import ResultsSide
+from fairlap.results.scenario_side import ResultsSide, all_absent
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, LoadGenResult
+from fairlap.scenarios.load.results.column_definitions import LatencyAtRate, LoadRow
 from fairlap.scenarios.load.results.instances import COST, NO_TRAFFIC, cost_of, instances_of, without_instances
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -30,19 +30,6 @@ _OF_TOKENS = (
     "output_token_at_largest_rate_p50_ns",
     "output_token_at_largest_rate_p99_ns",
     "tokens_at_largest_rate_per_s",
-)
-_COLUMNS = (
-    "largest_rate_per_s",
-    "largest_rate_limited_by",
-    "capacity_per_s",
-    "latency_at_largest_rate_p50_ns",
-    "latency_at_largest_rate_p90_ns",
-    "latency_at_largest_rate_p99_ns",
-    "issue_lateness_p99_ns",
-    "mean_batch_at_largest_rate",
-    *_OF_TOKENS,
-    "first_request_s",
-    "knee_rate_per_s",
 )
 _MEDIAN = 0.5
 _OF_LOADGEN = ("loadgen", "loadgen_latency_ns", "loadgen_rate_per_s")
@@ -75,11 +62,10 @@ def load_of(result: ContestantResult, work: Work, price: Price | None) -> dict[s
     why = "" if work.load is not None else _NOT_ASKED
     why = why or absence_reason(result)
     if why:
-        return {name: Cell(None, why) for name in (*_COLUMNS, *_OF_LOADGEN)} | without_instances(why)
+        return all_absent(LoadRow, why)
     if work.load is not None and not work.load.searches:
         no_search = f"LoadGen's scenario {work.load.scenario} searches for no rate"
-        absent = {name: Cell(None, no_search) for name in _COLUMNS} | without_instances(no_search)
-        return absent | _of_loadgen(processes)
+        return all_absent(LoadRow, no_search) | _of_loadgen(processes)
     with_rate = [process for process in processes if _largest_rate(process) is not None]
     no_rate = "" if with_rate else "no process found a rate that meets the bound"
     at_rate = partial(_at_largest_rate, with_rate, no_rate or _NO_TRIAL)

@@ -26,39 +26,27 @@ from fairlap.worker.process_options import process_options_in
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.serving import over_http
 
-_OF_ONE_SIZE = (
-    "load",
-    "data",
-    "generate",
-    "shapes",
-    "inputs",
-    "recompile",
-    "max_batch",
-    "processes",
-    "hosts",
-    "sandbox",
-)
-
 
 class MixFromRequest(RaceSide):
     title = "--shapes-from"
+    is_for_choices = True
+    refuses = (
+        *("load", "data", "generate", "shapes", "inputs", "recompile", "max_batch", "processes", "hosts", "sandbox"),
+    )
+    does = "changes the size of each call"
+    is_for_cpu = True
+    code = CODE
 
     def is_asked(self, request: RaceRequest) -> bool:
         return request.shapes_from is not None
 
     def require(self, request: RaceRequest) -> None:
-        for field in _OF_ONE_SIZE:
-            if getattr(request, field):
-                option = "fairlap load" if field == "load" else f"--{field.replace('_', '-')}"
-                raise InvalidRequest(f"--shapes-from changes the size of each call; leave out {option}", code=CODE)
         if isinstance(request.batch, tuple) and len(request.batch) > 1:
             raise InvalidRequest("--shapes-from is raced at one --batch; give one", code=CODE)
         if set(modes_asked(request)) != {"infer"}:
             raise InvalidRequest("--shapes-from is for inference; leave out --mode", code=CODE)
         if quantized := next((each for each in precisions_asked(request) if each in CALIBRATED), ""):
             raise InvalidRequest(f"--shapes-from is not for {quantized}, which is calibrated at one size", code=CODE)
-        if str(request.device) != "cpu":
-            raise InvalidRequest("--shapes-from is for the CPU; leave out --device", code=CODE)
         for name in request.contestants:
             if process_options_in(name.framework_options).sandbox:
                 raise InvalidRequest(f"{name.text} cannot read the inputs of other sizes in a sandbox", code=CODE)

@@ -15,8 +15,8 @@ from itertools import permutations
 
 import numpy as np
 
-from fairlap.results.column_definitions.scenarios import ReadyInBlock
 from fairlap.results.row import Row
+from fairlap.scenarios.mixed_sizes.results.column_definitions import ReadyInBlock
 
 FEWEST_BLOCKS = 6  # for an interval, as everywhere
 _COVERAGE = 0.95

@@ -9,15 +9,14 @@ from typing import Any
 
 from fairlap.request.fields.sizes.mix import Mix
 from fairlap.request.work import Work
-from fairlap.results.column_definitions.scenarios import CallAtSize, ReadyInBlock
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
-from fairlap.results.scenario_side import ResultsSide
+from fairlap.results.scenario_side import ResultsSide, all_absent
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.mixed_sizes.mix_messages import CallsOfSize
+from fairlap.scenarios.mixed_sizes.results.column_definitions import CallAtSize, MixRow, ReadyInBlock
 from fairlap.scenarios.process_result import ProcessResult
 
-_COLUMNS = ("mix_stalls_s", "mix_stall_share", "mix_compiled", "mix_ready_s")
 _NOT_ASKED = "its calls have one size; --shapes-from races several"
 _NOT_COUNTED = "it compiles nothing, or does not count it"
 _ONE_SIZE = "no size was seen after the one that it was prepared for"
@@ -27,7 +26,7 @@ class MixColumns(ResultsSide):
     def cells(self, result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
         why = _NOT_ASKED if work.mix is None else absence_reason(result)
         if why:
-            return {name: Cell(None, why) for name in _COLUMNS}
+            return all_absent(MixRow, why)
         processes = result.finished
         compiled = [process.mix.graphs for process in processes if process.mix is not None]
         counted = [count for count in compiled if count is not None]

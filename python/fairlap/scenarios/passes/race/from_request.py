@@ -16,6 +16,10 @@ _OF_MODELS = (
 
 class PassesFromRequest(RaceSide):
     title = "a race of input pipelines"
+    refuses = _OF_MODELS
+    does = "runs no model"
+    is_for_cpu = True  # they deliver to host memory
+    code = CODE
 
     def is_asked(self, request: RaceRequest) -> bool:
         return any(model.startswith(PREFIX_OF_DATA) for model in request.models)
@@ -29,11 +33,5 @@ class PassesFromRequest(RaceSide):
             raise InvalidRequest(
                 f"write the batch of pipelines after the data: {request.models[0]}:batch=64", code=CODE
             )
-        for field in _OF_MODELS:
-            if getattr(request, field):
-                option = "fairlap load" if field == "load" else f"--{field.replace('_', '-')}"
-                raise InvalidRequest(f"{self.title} runs no model; leave out {option}", code=CODE)
         if set(modes_asked(request)) != {"infer"} or set(precisions_asked(request)) != {"fp32"}:
             raise InvalidRequest(f"{self.title} runs no model; leave out --mode and --precision", code=CODE)
-        if str(request.device) != "cpu":
-            raise InvalidRequest("pipelines deliver to host memory; leave out --device", code=CODE)

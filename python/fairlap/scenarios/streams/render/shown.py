@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fairlap import quantity_text
 from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import NoCommand, RenderSide, Words
-from fairlap.results.column_definitions.scenarios import LoadClient
 from fairlap.results.row import Row
 from fairlap.scenarios.load.render.shown import traffic_line
+from fairlap.scenarios.streams.results.column_definitions import LoadClient
 from fairlap.scenarios.streams.scenario import CERTIFICATES, EACH_BLOCK, STARTED
 
 NOT_RESTARTED = (

@@ -8,7 +8,6 @@ from statistics import fmean, median
 from typing import Any
 
 from fairlap.request.work import Work
-from fairlap.results.column_definitions.scenarios import LoadClient
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.scenario_side import ResultsSide
@@ -16,6 +15,7 @@ from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN
 from fairlap.scenarios.load.results.instances import instances_of
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.streams.results.column_definitions import LoadClient
 from fairlap.scenarios.streams.scenario import FEWEST_FOR_P90, FEWEST_FOR_P99, ONE_EVENT, TOO_FEW
 from fairlap.scenarios.streams.streams_found import ClientFound, Percentiles, RequestStamps
 

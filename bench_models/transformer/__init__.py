@@ -1,1 +1,0 @@
-"""The layers of transformers in every framework."""
