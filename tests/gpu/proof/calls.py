@@ -79,10 +79,10 @@ CALLS = (
     ),
     Call(
         4,
-        "Roofs, load, precision, memory",
+        "Roofs, load, precision, memory, a rank over NCCL",
         (
             Piece("roofs", 65),
-            Piece("use", 230),
+            Piece("use", 240),
             Piece(
                 "tests",
                 135,

@@ -1,4 +1,4 @@
-"""Load, precision and memory on a device: each race's figures against what is known without fairlap."""
+"""Load, precision, memory and a rank on a device: each race's figures against what is known without fairlap."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from ..driver import MIB, DriverCalls, PrimaryContext
@@ -20,6 +21,7 @@ PRECISIONS = ("fp32", "tf32", "fp16", "bf16")
 MOST_ERROR = {"fp32": 1e-4, "tf32": 1e-2, "fp16": 1e-2, "bf16": 1e-1}
 KNOWN_MIB, OFF_BY_MIB = 1024, 4  # a driver takes memory from the device in pieces of 2 MiB
 P99, TRIAL_S = "20ms", 1.0
+RANKED, OVER = ("torch", "jax"), "nccl"
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
@@ -27,6 +29,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
         Step("memory of a known size", 5, partial(_known_memory, record)),
         Step("precisions", 100, partial(_precisions, record, deadline)),
         Step("load", 90, partial(_load, record, deadline)),
+        Step("a rank over NCCL", 40, partial(_ranks, record, deadline)),
     )
     record.take(steps, deadline)
 
@@ -148,4 +151,34 @@ def _load(record: PartRecord, deadline: Deadline) -> None:
             rate["value"] if isinstance(rate, dict) else rate,
             "per s",
             reached=None if rate is None else row["outcome"] == RACED,
+        )
+
+
+def _ranks(record: PartRecord, deadline: Deadline) -> None:
+    """Let a world of one train over NCCL, which is all that one card allows."""
+    file = file_for("ranks.json")
+    here = ",".join(name for name in RANKED if find_spec(name) is not None)
+    command = [sys.executable, "-m", "fairlap", "compare", "mlp", "--mode", "train", "--on", here, "--device", DEVICE]
+    command += ["--processes", "1", "--hosts", "localhost", "--threads", "2", "--batch", str(BATCH), "--blocks", "1"]
+    command += ["--seconds", "0.2", "--conditions", "as-found", "--data-seed", "0", "-o", str(file)]
+    output = run_fairlap(command, deadline)
+    if not file.exists():
+        raise RuntimeError(f"the race left no file: {output}")
+    keep_ranks(record, json.loads(file.read_bytes())["rows"])
+
+
+def keep_ranks(record: PartRecord, rows: list[dict[str, Any]]) -> None:
+    """Its steps are checked as those of any contestant; over what it exchanged, its framework says."""
+    for row in rows:
+        settings = row.get("settings") or {}
+        found = {name: settings.get(name, "") for name in ("ranks", "gpu", "device")}
+        kept = {name: row[name] for name in ("contestant", "outcome")}
+        record.row("a rank over NCCL", **kept, **found, note=row["message"])
+        record.goal(
+            f"{row['contestant']}: a world of one trains over NCCL",
+            "right steps",
+            None,
+            "",
+            reached=OVER in found["ranks"] if row["outcome"] == RACED else None,
+            why="" if row["outcome"] == RACED else row["message"],
         )
