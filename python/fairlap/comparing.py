@@ -211,7 +211,7 @@ def _results(request: RaceRequest) -> Results:
     require_driver(plan.device)
     require_programs(plan.contestants)
     longest_s = Ending(plan, target=request.target, budget_s=request.budget).longest_s
-    with one_race(plan.device, wait=request.wait, longest_s=longest_s):
+    with one_race(plan.all_devices, wait=request.wait, longest_s=longest_s):
         return _raced_alone(plan, request, output)
 
 

@@ -22,6 +22,7 @@ STREAMS = {
     "jax": "jax.experimental.buffer_callback",
     "tensorflow:graph": "CUPTI",
     "onnxruntime": "user_compute_stream",
+    "paddle": "paddle.device.current_stream",
 }
 """How the stream of each is found; docs/how-to/race-on-a-gpu.md."""
 
@@ -70,10 +71,10 @@ def test_gradients_are_right_on_the_device(name: str) -> None:
     finished_process_of(name, "mlp", "grad")
 
 
-LIVE = {"torch", "jax", "tensorflow:graph"}  # frameworks whose allocator reports its use
+LIVE = {"torch", "jax", "tensorflow:graph", "paddle"}  # frameworks whose allocator reports its use
 
 
-@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime", "paddle"])
 def test_memory_of_the_device_has_its_layers_or_says_why_not(name: str) -> None:
     process = finished_process_of(name, "convnet")
     assert process.memory.bytes["driver"] > 2**20
@@ -86,7 +87,7 @@ def test_memory_of_the_device_has_its_layers_or_says_why_not(name: str) -> None:
         assert process.memory.bytes["allocator_live_peak_until_ready"] > 0
 
 
-@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime", "paddle"])
 def test_the_smallest_memory_of_the_device_is_found_by_the_frameworks_own_limit(name: str) -> None:
     process = finished_process_of(name, "convnet", min_memory=True)  # a large model would take many minutes
     found = process.smallest_memory

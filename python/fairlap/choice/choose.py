@@ -100,7 +100,7 @@ def choose_by_request(
     require_driver(plan.device)
     require_programs(plan.contestants)
     longest_s = Ending(plan, budget_s=request.budget).longest_s
-    with one_race(plan.device, wait=request.wait, longest_s=longest_s, notify=notify):
+    with one_race(plan.all_devices, wait=request.wait, longest_s=longest_s, notify=notify):
         plan = with_best_settings(plan)
         ending = Ending(plan, budget_s=request.budget)
         began_at = datetime.now(UTC).isoformat(timespec="seconds")

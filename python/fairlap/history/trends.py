@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from fairlap.machine.hardware.cuda_devices import named_in
 from fairlap.request.names import contestant_named
 from fairlap.request.work_title import told_apart, work_title
 from fairlap.results.quantities.row_quantities import TIMES
@@ -70,7 +71,7 @@ def machine_named(facts: Mapping[str, str], device: str) -> str:
     """By its hardware: what is installed on it may change within a series."""
     parts = [facts.get("cpu model", "unknown processor"), f"{facts.get('cores', '?')} cores", facts.get("memory", "")]
     if device != "cpu":
-        parts.append(facts.get(f"gpu {device.partition(':')[2] or '0'}", "unknown GPU"))
+        parts.append(named_in(facts, device) or "unknown GPU")
     return ", ".join(part for part in parts if part)
 
 

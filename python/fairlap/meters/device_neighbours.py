@@ -10,7 +10,7 @@ import os
 import time
 from typing import Any
 
-from fairlap.machine.hardware.cuda_devices import Board, board_of
+from fairlap.machine.hardware.cuda_devices import Board, board_of, each_device
 from fairlap.machine.hardware.gpu import NvmlAbsent, open_nvml, or_none
 from fairlap.machine.programs.processes import process_ids, process_stat
 
@@ -19,7 +19,7 @@ COMPUTING = "others computing on the device"  # how many of those NVML saw compu
 
 
 class DeviceNeighbours:
-    """Programs on the device from the making of this object to ``readings``.
+    """Programs on the device, or on several ("cuda:0,cuda:1"), from the making of this object to ``readings``.
 
     Nothing is read of a processor, and nothing where NVML numbers processes in another way than this machine, as in a
     container with process ids of its own.
@@ -30,14 +30,18 @@ class DeviceNeighbours:
         self._since_us = int(1e6 * time.time())
 
     def readings(self) -> dict[str, float]:
-        board = "" if self._device == "cpu" else board_of(self._device)
-        if not isinstance(board, Board) or not board.is_whole:
+        """Return them of the GPU on which most others were."""
+        boards = () if self._device == "cpu" else map(board_of, each_device(self._device))
+        whole = [board for board in boards if isinstance(board, Board) and board.is_whole]
+        if not whole:
             return {}
         try:
             with open_nvml() as nvml:
-                return self._of_board(nvml, board)
+                read = [self._of_board(nvml, board) for board in whole]
         except NvmlAbsent:
             return {}
+        names = dict.fromkeys(name for each in read for name in each)
+        return {name: max(each.get(name, 0.0) for each in read) for name in names}
 
     def _of_board(self, nvml: Any, board: Board) -> dict[str, float]:
         handle = or_none(nvml.nvmlDeviceGetHandleByIndex, board.index)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlap.machine.hardware.cuda_devices import board_of
+from fairlap.machine.hardware.cuda_devices import board_of, each_device
 from fairlap.machine.hardware.gpu import SLOWED_BY_HEAT, SLOWED_BY_POWER
 from fairlap.meters.counter_at_ends import CounterAtEnds
 from fairlap.meters.energy_sensors import Sensor, sensors_for
@@ -64,9 +64,11 @@ class EnergyOfBlock(msgspec.Struct, frozen=True):
     seconds: float
     calls: int
     read: list[EnergyRead]
-    device_busy_share: float | None = None  # of a GPU: how much of the time a kernel was running, by NVML's samples
-    device_slowed_share: float | None = None  # of a GPU: in how many samples temperature or power slowed it down
-    device_sm_mhz: float | None = None  # of a GPU: its mean clock, by NVML's samples
+    # Of a GPU, by NVML's samples; of several the mean, the most and, in place of the one clock, each by its sensor.
+    device_busy_share: float | None = None  # how much of the time a kernel was running
+    device_slowed_share: float | None = None  # in how many samples temperature or power slowed it down
+    device_sm_mhz: float | None = None  # its mean clock
+    sm_mhz_by_sensor: dict[str, float] = {}
 
 
 class IdlePower(msgspec.Struct, frozen=True):
@@ -80,7 +82,10 @@ class IdlePower(msgspec.Struct, frozen=True):
 
 
 class EnergyMeter:
-    """``sensors`` is empty where nothing can be read, and ``absent`` is the reason; then no thread runs."""
+    """Of one device, or of several ("cuda:0,cuda:1").
+
+    ``sensors`` is empty where nothing can be read, and ``absent`` is the reason; then no thread runs.
+    """
 
     def __init__(self, device: str, clock: str = "auto") -> None:
         from fairlap.engine.sampling.telemetry import Sampler  # here, so that the messages above need no native module
@@ -93,11 +98,12 @@ class EnergyMeter:
             root=os.environ.get(ROOT, ""),
             nvml_library=_NO_LIBRARY if on_cpu else "",
         )
-        board = "" if on_cpu else board_of(device)
-        self.sensors, self.absent = sensors_for(device, self._sampler.sources, board)
+        its_boards = () if on_cpu else tuple(map(board_of, each_device(device)))
+        self.sensors, self.absent = sensors_for(device, self._sampler.sources, *its_boards)
         self.device_busy_share: float | None = None  # of the region that was read last
         self.device_slowed_share: float | None = None
         self.device_sm_mhz: float | None = None
+        self.sm_mhz_by_sensor: dict[str, float] = {}
         boards = any(sensor.source.startswith("nvml") for sensor in self.sensors)
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
         self._at_ends = self._expensive_counters()
@@ -177,24 +183,31 @@ class EnergyMeter:
     def _note_device(self, readings: Readings, begin_ns: int, end_ns: int) -> None:
         """Keep how busy a GPU was, at which clock, and how often it was slowed down."""
 
-        def mean_of(name: str, value: Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]) -> float | None:
-            found = self._of_board(readings, name, begin_ns, end_ns)
-            return None if found is None else float(value(found).mean())
+        def means_of(name: str, value: Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]) -> dict[str, float]:
+            found = self._of_boards(readings, name, begin_ns, end_ns)
+            return {sensor: float(value(values).mean()) for sensor, values in found.items()}
 
-        self.device_busy_share = mean_of(_BUSY, lambda percents: percents / 100)
-        self.device_sm_mhz = mean_of(_CLOCK, lambda mhz: mhz)
+        busy, clocks = means_of(_BUSY, lambda percents: percents / 100), means_of(_CLOCK, lambda mhz: mhz)
         slowing = SLOWED_BY_HEAT | SLOWED_BY_POWER
-        self.device_slowed_share = mean_of(_REASONS, lambda reasons: (reasons.astype("u8") & slowing) > 0)
+        slowed = means_of(_REASONS, lambda reasons: (reasons.astype("u8") & slowing) > 0)
+        self.device_busy_share = sum(busy.values()) / len(busy) if busy else None
+        self.device_slowed_share = max(slowed.values(), default=None)
+        self.device_sm_mhz = next(iter(clocks.values())) if len(clocks) == 1 else None
+        self.sm_mhz_by_sensor = clocks if len(clocks) > 1 else {}
 
-    def _of_board(self, readings: Readings, name: str, begin_ns: int, end_ns: int) -> npt.NDArray[np.float64] | None:
-        """Values of one field of the GPU whose energy is read; None where there are none."""
+    def _of_boards(
+        self, readings: Readings, name: str, begin_ns: int, end_ns: int
+    ) -> dict[str, npt.NDArray[np.float64]]:
+        """Values of one field of each GPU whose energy is read, by sensor; none of those without any."""
         boards = {sensor.source for sensor in self.sensors if sensor.source.startswith("nvml")}
+        found = {}
         for number, source in enumerate(self._sampler.sources):
             names = [field.name for field in source.fields]
             if source.name in boards and name in names:
                 _, values = readings_of(readings, number, names.index(name), begin_ns, end_ns)
-                return values if values.size else None
-        return None
+                if values.size:
+                    found[source.name] = values
+        return found
 
     def _energy(self, readings: Readings, source: str, field: str, begin_ns: int, end_ns: int) -> Energy:
         """Take a board's power with its period and window, and a gain that is wrong in its power and counter alike."""

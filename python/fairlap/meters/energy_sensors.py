@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlap.machine.hardware.cuda_devices import Board
+from fairlap.machine.hardware.cuda_devices import Board, each_device
 
 if TYPE_CHECKING:
     from fairlap.engine._native import TelemetryField, TelemetrySource
@@ -24,12 +24,11 @@ class Sensor:
     fields: tuple[str, ...]
 
 
-def sensors_for(
-    device: str, sources: Sequence[TelemetrySource], its_board: Board | str = ""
-) -> tuple[list[Sensor], str]:
+def sensors_for(device: str, sources: Sequence[TelemetrySource], *its_boards: Board | str) -> tuple[list[Sensor], str]:
     """For a GPU its board, and the processor where that can be read; otherwise the processor. Or why there is none.
 
-    ``its_board`` is the one of ``device``, or why it is not known.
+    ``its_boards`` is the one of ``device``, or why it is not known; of several devices all of them, since a sum that
+    leaves one out would be too small.
     """
     processor, why_not = _packages(sources)
     if not processor:
@@ -37,8 +36,13 @@ def sensors_for(
         why_not = "; ".join(why for why in (why_not, why_not_either) if why)
     if device == "cpu":
         return processor, "" if processor else why_not
-    board, why_not = _board(device, sources, its_board)
-    return ([*board, *processor], "") if board else ([], why_not)
+    boards: list[Sensor] = []
+    for name, its_board in zip(each_device(device), its_boards, strict=True):
+        board, why_not = _board(name, sources, its_board)
+        if not board:
+            return [], why_not
+        boards += board
+    return [*boards, *processor], ""
 
 
 def _packages(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:

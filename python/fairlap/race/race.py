@@ -134,8 +134,8 @@ class Race:
                 self._began_s = time.monotonic()
                 if self._ending is not None:
                     self._ending.leave_out(self._began_s - runners_began_s)
-                stack.enter_context(locked_clocks(self.plan.device, self.plan.lock_clocks))
-                sensed = idle_power(self.plan.device, self._progress.announce)
+                stack.enter_context(locked_clocks(self.plan.all_devices, self.plan.lock_clocks))
+                sensed = idle_power(self.plan.all_devices, self._progress.announce)
                 bench = Bench(
                     scratch,
                     Agreement(scratch),

@@ -261,17 +261,47 @@ NO_CONTESTANTS = tuple.__new__(Contestants)
 """Of a request that names commands alone."""
 
 
-class Device(str):
+class Devices(str):
+    """``cpu`` or ``cuda:N``; for processes that share a step also ``cuda:0,cuda:1``, one for each of a host.
+
+    ``cuda`` is ``cuda:0``, and with several processes on a host the first devices, as many as there are processes.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        parts = str(text).split(",")
+        if str(text) == _NUMBERED:
+            return super().__new__(cls, _NUMBERED)
+        if any(part.isdecimal() for part in parts):
+            raise InvalidRequest(f"{text!r}: write each GPU as cuda:N, such as cuda:0,cuda:1")
+        found = [Device(part) for part in parts]
+        if len(set(found)) < len(found) or (len(found) > 1 and "cpu" in found):
+            raise InvalidRequest(f"{text!r} must name different GPUs, such as cuda:0,cuda:1")
+        return super().__new__(cls, ",".join(found))
+
+    def for_processes(self, count: int) -> tuple[str, ...]:
+        """List the devices of so many processes of a host; fewer or more where others are named."""
+        if self == _NUMBERED:
+            return tuple(f"{_NUMBERED}:{number}" for number in range(count))
+        return tuple(self.split(","))
+
+
+_NUMBERED = "cuda"
+
+
+class Device(Devices):
     """``cpu`` or ``cuda:N``; ``cuda`` is ``cuda:0``."""
 
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
         if re.fullmatch(r"cuda:\d+([-,+](cuda:)?\d+)+|cuda(,cuda(:\d+)?)+", str(text)):
-            raise InvalidRequest(f"{text!r} names several GPUs, and a race runs on one; race on each in turn")
+            raise InvalidRequest(f"{text!r} names several GPUs, and this runs on one; ranks are given cuda:0,cuda:1")
         if not re.fullmatch(r"cpu|cuda(:\d{1,2})?", str(text)):
             raise InvalidRequest(f"{text!r} is not a device; {_device_meant(str(text)) or 'use cpu, cuda or cuda:0'}")
-        return super().__new__(cls, "cuda:0" if text == "cuda" else text)
+        kind, _, number = text.partition(":")
+        return str.__new__(cls, kind if kind == "cpu" else f"{kind}:{int(number or 0)}")
 
 
 def _device_meant(text: str) -> str:

@@ -18,7 +18,7 @@ from fairlap.machine.files.atomic_files import write_output
 from fairlap.request.commands import Commands
 from fairlap.request.fields.load import LoadRequest
 from fairlap.request.fields.scale import Scaling
-from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
+from fairlap.request.names import NO_CONTESTANTS, Contestants, Devices
 from fairlap.request.toml_file import converted, parsed_toml
 from fairlap.request.units import LargestSlowdown, Seconds, Share
 from fairlap.request.work import Conditions, FreshBlocks, Mode, Precision
@@ -170,9 +170,9 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         Share | None,
         _about('Rank only contestants whose score fell, or else whose error grew, by at most this against fp32: "1%".'),
     ] = None
-    device: Annotated[Device, _about("cpu, cuda or cuda:N; cpu by default.")] = field(
-        default_factory=lambda: Device("cpu")
-    )
+    device: Annotated[
+        Devices, _about('cpu, cuda or cuda:N; with processes also "cuda:0,cuda:1", one for each; cpu by default.')
+    ] = field(default_factory=lambda: Devices("cpu"))
     data: Annotated[
         str | None, _about('Data to feed to the calls: "synthetic", or a .npy file or folder; none by default.')
     ] = None
@@ -381,7 +381,7 @@ _PARSED_SCHEMAS: dict[type, dict[str, Any]] = {
     Share: {"type": ["number", "string"]},
     LargestSlowdown: {"type": ["number", "string"]},
     Seconds: {"type": ["number", "string"]},
-    Device: {"type": "string", "pattern": r"^(cpu|cuda(:\d{1,2})?)$"},
+    Devices: {"type": "string", "pattern": r"^(cpu|cuda(:\d{1,2})?(,cuda:\d{1,2})*)$"},
     Contestants: {"type": "array", "minItems": 1, "items": {"type": "string"}},
     Path: {"type": "string"},
 }

@@ -148,7 +148,7 @@ def _row(
         batch=work.batch,
         threads=run.plan.threads_of(work),
         **scale_of(work),
-        device=run.plan.device,
+        device=",".join(run.plan.devices_of(work)),
         data=run.plan.data,
         train_on="" if work.train_on is None else work.train_on.label,
         train_on_hash="" if work.train_on is None else work.train_on.hash,

@@ -45,7 +45,7 @@ def run_block(plan: Plan, number: int, began_s: float = 0.0) -> BlockReport:
             return _refused("E_SWEEP", f"cores {', '.join(map(str, missing))} are not available there")
         require_driver(plan.device)
         require_same_sources(plan)
-        with one_race(plan.device):
+        with one_race(plan.all_devices):
             roofs = roofs_for(plan)
             race.run()
     except FairlapError as error:

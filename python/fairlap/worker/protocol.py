@@ -102,6 +102,7 @@ class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
     sandbox: Sandbox | None = None
     bind_ranks: bool = False  # each to cores of its own, where all of them run on this machine
     padded: tuple[PaddedSize, ...] = ()  # what calls of other sizes are padded to; the files are as calls get them
+    devices: tuple[str, ...] = ()  # of the ranks of a host, each of which then sees its own alone
 
     @property
     def files(self) -> tuple[str, ...]:

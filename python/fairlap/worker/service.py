@@ -24,6 +24,7 @@ from fairlap.worker.padded_calls import padded, require_sizes
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Drop, Dropped, Ended, Prepare, Quit, Request
+from fairlap.worker.ranks.devices import device_in_force
 from fairlap.worker.ranks.placement import cores_of
 from fairlap.worker.serving import over_http
 from fairlap.worker.slowdown import slowed
@@ -108,7 +109,7 @@ class Service:
         known_s = [each for each in seconds if each is not None]
         return Prepared(
             framework.version(),
-            {**contestant.in_force, **of_process, **_own_cores(request)},
+            {**contestant.in_force, **of_process, **_of_rank(request)},
             hash_of(weights) if weights else "",
             "; ".join(names),
             sum(known_s) if known_s else None,
@@ -279,11 +280,12 @@ def framework_class(name: str) -> type[Framework]:
     return framework_at(name)
 
 
-def _own_cores(request: Prepare) -> dict[str, str]:
-    """Of a rank that is bound to some, read back."""
-    if request.rank is None or not cores_of(request.rank.number):
+def _of_rank(request: Prepare) -> dict[str, str]:
+    """Read back the cores that a rank is bound to, and its GPU, where it has some."""
+    if request.rank is None:
         return {}
-    return {"cores": ",".join(map(str, sorted(os.sched_getaffinity(0))))}
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    return ({"cores": cores} if cores_of(request.rank.number) else {}) | device_in_force(request.rank.number)
 
 
 def _route_of(framework: Framework, request: Prepare) -> Route | None:

@@ -14,7 +14,7 @@ LONGEST_S = 540.0
 BUILD_S = 75.0  # compiling on 16 cores; 60 s on 8
 END_S = 5.0  # the page, the picture and the facts of the machine
 
-OPTIONAL = ("compute-sanitizer", "cuda-bench", "cupy", "onnxruntime", "tensorflow", "tensorrt", "triton")
+OPTIONAL = ("compute-sanitizer", "cuda-bench", "cupy", "onnxruntime", "paddle", "tensorflow", "tensorrt", "triton")
 """What a lent machine may lack; a step that needs it is then left out with a note, and does not fail the call."""
 
 
@@ -60,7 +60,7 @@ CALLS = (
         2,
         "ONNX Runtime, TensorRT and kernels with CUPTI, energy and sampler",
         (
-            Piece("frameworks", 150, ("records *", "onnxruntime*", "cupy", "tensorflow")),
+            Piece("frameworks", 165, ("records *", "onnxruntime*", "cupy", "tensorflow", "paddle")),
             Piece("energy", 180),
             Piece(
                 "tests",
@@ -79,13 +79,13 @@ CALLS = (
     ),
     Call(
         4,
-        "Roofs, load, precision, memory",
+        "Roofs, load, precision, memory, a rank over NCCL",
         (
             Piece("roofs", 65),
-            Piece("use", 238),
+            Piece("use", 270),
             Piece(
                 "tests",
-                135,
+                105,
                 ("test_precisions_on_device.py", "test_feeding_on_device.py", "test_untrusted_callables.py"),
             ),
         ),

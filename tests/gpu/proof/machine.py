@@ -18,7 +18,8 @@ PAGES = ROOT / "docs/gpu-proof"  # the results
 
 _PACKAGES = (
     *("torch", "triton", "jax", "jaxlib", "jax-cuda13-plugin", "jax-cuda12-plugin", "cupy-cuda13x", "cupy-cuda12x"),
-    *("tensorflow", "onnxruntime-gpu", "onnxruntime", "cuda-bench", "numpy", "nvidia-cuda-cupti", "nvidia-ml-py"),
+    *("tensorflow", "onnxruntime-gpu", "onnxruntime", "cuda-bench", "paddlepaddle-gpu"),
+    *("numpy", "nvidia-cuda-cupti", "nvidia-ml-py"),
 )
 _LEFT_OUT = (
     "variable ",

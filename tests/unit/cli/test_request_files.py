@@ -21,7 +21,7 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.outputs import read_rows
 from fairlap.render.plan_command import command_of
-from fairlap.request.names import Contestants, Device
+from fairlap.request.names import Contestants, Devices
 from fairlap.request.race_request import FILE, RaceRequest, read_request, schema_text
 from fairlap.request.toml_file import called
 from fairlap.request.units import Seconds, Share
@@ -176,7 +176,7 @@ def test_values_are_parsed_when_the_file_is_read(tmp_path: Path) -> None:
     file.write_text(GOOD + "target = '1%'\nbudget = '10m'\nseconds = '500ms'\ndevice = 'cuda'\noutput = ['a.md']\n")
     read = read_request(file)
     assert (read.target, read.budget, read.seconds) == (Share(0.01), Seconds(600), Seconds(0.5))
-    assert read.device == Device("cuda:0")
+    assert read.device == Devices("cuda")
     assert (read.output, read.contestants[0].framework) == ((Path("a.md"),), "python")
 
 

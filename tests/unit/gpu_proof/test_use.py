@@ -97,6 +97,19 @@ def test_without_tensorrt_fp8_is_left_out_and_old_gpus_have_nothing_to_prove() -
         assert goals_of(Path(folder)) == {}
 
 
+def test_a_rank_counts_only_if_it_finished_and_its_framework_says_nccl(tmp_path: Path) -> None:
+    record = PartRecord(tmp_path / "part.json", 9, "made up")
+    over = {name: {"ranks": f"DistributedDataParallel, {name}, 1 ranks", "gpu": "aa"} for name in ("nccl", "gloo")}
+    rows = [
+        {"contestant": "torch", "outcome": "finished", "message": "", "settings": over["nccl"]},
+        {"contestant": "jax", "outcome": "finished", "message": "", "settings": over["gloo"]},
+        {"contestant": "tensorflow", "outcome": "unsupported", "message": "no GPU", "settings": {}},
+    ]
+    use.keep_ranks(record, rows)
+    assert list(goals_of(tmp_path).values()) == [True, False, None]
+    assert [row["gpu"] for row in record.rows("a rank over NCCL")] == ["aa", "aa", ""]
+
+
 def test_layers_of_memory_contain_each_other(tmp_path: Path) -> None:
     record = PartRecord(tmp_path / "part.json", 9, "made up")
     wrong = {"allocator_live_peak": 30, "allocator_reserved_peak": 20, "driver": 500}

@@ -75,6 +75,13 @@ def test_the_only_device_may_be_divided_too(nvml: ctypes.CDLL, monkeypatch: pyte
     assert used_bytes("cuda:0") == 3 * _GIB
 
 
+def test_gpus_are_named_by_the_facts_of_their_machine_each_kind_once() -> None:
+    facts = {"gpu 0": "NVIDIA H100", "gpu 1": "NVIDIA A100", "gpu 2": "NVIDIA H100"}
+    named = [cuda_devices.named_in(facts, devices) for devices in ("cuda:1", "cuda", "cuda:0,cuda:2", "cuda:0,cuda:1")]
+    assert named == ["NVIDIA A100", "NVIDIA H100", "2 x NVIDIA H100", "NVIDIA H100, NVIDIA A100"]
+    assert cuda_devices.named_in(facts, "cuda:0,cuda:3") == ""
+
+
 def test_a_single_device_is_known_without_asking_the_driver(nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_devices, "_seen_by_cuda", lambda visible, order: pytest.fail("the driver was asked"))
     assert board_of("cuda:0") == Board(0)

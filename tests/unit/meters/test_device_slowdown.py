@@ -87,6 +87,41 @@ def test_the_state_before_the_first_turn_and_after_the_last_is_kept(nvml: ctypes
     assert states[1].power_w == pytest.approx(350.0)
 
 
+BOARDS = {"cuda:0": Board(1), "cuda:1": Board(0)}
+
+
+def test_of_several_gpus_each_has_its_state_and_the_one_that_was_slowed_down_most_counts(
+    nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvml.fake_nvml_set_device_count(2)
+    monkeypatch.setattr(device_slowdown, "board_of", BOARDS.__getitem__)
+    states: list[DeviceState] = []
+    with DeviceSlowdown("cuda:0,cuda:1") as slowdown:
+        for reasons in (0x40, 0x0, 0x0, 0x0):
+            with slowdown.turn(states):
+                nvml.fake_nvml_set_reading(0, b"throttle_reasons", reasons)
+                nvml.fake_nvml_set_reading(1, b"sm_mhz", 1410)
+        found = slowdown.readings()
+    assert found == {SLOWED: pytest.approx(0.25)}
+    assert [(state.device, state.sensor, state.sm_mhz) for state in states] == [
+        ("cuda:0", "nvml:1", 1980),
+        ("cuda:1", "nvml:0", 1980),
+        ("cuda:0", "nvml:1", 1410),
+        ("cuda:1", "nvml:0", 1980),
+    ]
+
+
+def test_nearly_full_memory_of_any_gpu_is_a_warning(nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml.fake_nvml_set_device_count(2)
+    monkeypatch.setattr(device_slowdown, "board_of", BOARDS.__getitem__)
+    for full_before, warns in ((False, True), (True, False)):
+        states: list[DeviceState] = []
+        nvml.fake_nvml_set_reading(1, b"memory_used", 2**30 * (15 if full_before else 1))
+        with DeviceSlowdown("cuda:0,cuda:1") as slowdown, slowdown.turn(states):
+            nvml.fake_nvml_set_reading(1, b"memory_used", 2**30 * (1 if full_before else 15))
+        assert [notice.code for notice in full_memory(states)] == ["W_GPU_MEMORY"] * warns
+
+
 def test_a_processor_and_an_instance_of_a_divided_device_are_not_read(
     nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import ctypes
 import time
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from fairlap.engine.sampling.joules import Energy
 from fairlap.machine.hardware.cuda_devices import Board
@@ -122,3 +123,30 @@ def test_a_region_that_the_sensor_may_have_slept_through_has_no_figure(board: ct
     read = energy_of(0.03)
     assert read.joules is None
     assert "may have seen none of it" in read.why
+
+
+def test_of_several_boards_the_energies_add_up_and_each_has_its_clock(
+    board: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.fake_nvml_set_device_count(2)
+    board.fake_nvml_use_real_clock(1)
+    monkeypatch.setattr(energy, "board_of", lambda device: Board(int(device[-1])))
+    for number, watts in ((0, 100.0), (1, 300.0)):
+        board.fake_nvml_power_constant(number, watts * 1e3)
+        board.fake_nvml_energy_counter(number, 0, 20 * MS, 0)
+        board.fake_nvml_set_reading(number, b"sm_mhz", 1000 + number)
+        board.fake_nvml_set_reading(number, b"throttle_reasons", 0x40 * number)
+    meter = energy.EnergyMeter("cuda:0,cuda:1")
+    begin_ns = meter.begin()
+    time.sleep(0.6)
+    meter.end()
+    read = meter.read_somewhere_in(begin_ns, begin_ns + 600 * MS, 600 * MS)
+    joules = {each.sensor: each.joules for each in read if each.sensor.startswith("nvml")}
+    assert joules["nvml:0"] == pytest.approx(60.0, rel=0.25)
+    assert joules["nvml:1"] == pytest.approx(180.0, rel=0.25)
+    assert (meter.device_sm_mhz, meter.sm_mhz_by_sensor) == (None, {"nvml:0": 1000.0, "nvml:1": 1001.0})
+    assert meter.device_slowed_share == 1.0
+    percents = {"nvml:0": np.array([30.0, 50.0]), "nvml:1": np.array([60.0])}
+    monkeypatch.setattr(meter, "_of_boards", lambda _, name, *__: percents if name == "utilisation_percent" else {})
+    meter.read_somewhere_in(begin_ns, begin_ns + 600 * MS, 600 * MS)
+    assert meter.device_busy_share == pytest.approx(0.5)

@@ -13,7 +13,7 @@ from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.fields.load import LoadRequest
 from fairlap.request.fields.scale import Scale
-from fairlap.request.names import Contestants
+from fairlap.request.names import Contestants, Devices
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Share
 
@@ -87,6 +87,46 @@ def test_ranks_go_to_hosts_in_turn_and_bind_no_cores_of_this_machine() -> None:
     assert scales(planned(batch=8, threads=64, hosts=("a", "b"))) == [Scale(64, 2, "strong", ("a", "b"))]
 
 
+@pytest.mark.parametrize(
+    ("device", "processes", "hosts", "devices"),
+    [
+        ("cuda", (1, 4), None, ("cuda:0", "cuda:1", "cuda:2", "cuda:3")),
+        ("cuda:2,cuda:0", (1, 2), None, ("cuda:2", "cuda:0")),
+        ("cuda", (4,), ("a", "b"), ("cuda:0", "cuda:1")),
+        ("cuda:1", (2,), ("a", "b"), ()),
+        ("cuda", (1,), None, ()),
+    ],
+)
+def test_each_rank_of_a_host_has_a_gpu(
+    device: str, processes: tuple[int, ...], hosts: tuple[str, ...] | None, devices: tuple[str, ...]
+) -> None:
+    plan = planned(batch=8, mode="train", threads=1, processes=processes, hosts=hosts, device=Devices(device))
+    first = device if device.startswith("cuda:1") else (devices or ("cuda:0",))[0]
+    assert (plan.device, plan.devices, plan.all_devices) == (first, devices, ",".join(devices or (first,)))
+    for work in plan.works:
+        on_a_host = 1 if work.scale is None else -(-work.scale.ranks // len(hosts or ("here",)))
+        assert plan.devices_of(work) == (devices[:on_a_host] or (first,))
+
+
+@pytest.mark.parametrize(
+    ("device", "processes", "hosts"),
+    [
+        ("cuda:0", (2,), None),
+        ("cuda:0,cuda:1", (4,), None),
+        ("cuda:0,cuda:1", (4,), ("a",)),
+        ("cuda:0,cuda:1,cuda:2", (1, 2), None),
+        ("cuda:0,cuda:1", None, None),
+        ("cuda:0,cuda:1", (2,), ("a", "b")),
+    ],
+)
+def test_as_many_gpus_are_named_as_ranks_of_a_host(
+    device: str, processes: tuple[int, ...] | None, hosts: tuple[str, ...] | None
+) -> None:
+    error = refusal(mode="train", batch=8, threads=1, processes=processes, hosts=hosts, device=Devices(device))
+    assert error.code == "E_SCALE"
+    assert device in str(error)
+
+
 def test_a_plan_of_several_scales_survives_being_saved(tmp_path: Path) -> None:
     plan = planned(batch=8, threads=(1, 2), processes=(1, 2), hosts=("a", "b"))
     save_plan(plan, tmp_path / "plan.json")
@@ -152,10 +192,9 @@ def test_what_has_no_meaning_at_several_scales_is_refused(more: dict[str, Any]) 
     assert refusal(**more).code == "E_SCALE"
 
 
-def test_ranks_do_not_share_a_gpu_and_have_no_several() -> None:
-    for device in ("cuda:0", "cuda"):
-        error = refusal(mode="train", processes=(1, 2), device=device, batch=8)
-        assert (error.code, len(str(error).splitlines())) == ("E_SCALE", 1)
+def test_ranks_do_not_share_a_gpu() -> None:
+    error = refusal(mode="train", processes=(1, 2), device="cuda:0", batch=8)
+    assert (error.code, len(str(error).splitlines())) == ("E_SCALE", 1)
     shared: dict[str, Any] = {"mode": "train", "batch": 8, "processes": 2}
     assert planned(**shared, device="cuda:0", hosts=("one", "other")).device == "cuda:0"
 

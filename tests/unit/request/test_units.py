@@ -11,7 +11,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import LoadRequest, load_of
 from fairlap.request.fields.source import Source, answer_in, dims_in, range_in, shapes_in
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training, optimizer_in, schedule_in
-from fairlap.request.names import Device
+from fairlap.request.names import Device, Devices
 from fairlap.request.units import LargestSlowdown, Seconds, Share, array_sizes_in
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +54,28 @@ def test_more_than_a_day_measured_in_one_process_is_refused_and_a_budget_of_days
 @pytest.mark.parametrize(("text", "device"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
 def test_a_device_has_a_number(text: str, device: str) -> None:
     assert Device(text) == device
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "for_two"),
+    [
+        ("cpu", "cpu", ("cpu",)),
+        ("cuda", "cuda", ("cuda:0", "cuda:1")),
+        ("cuda:3", "cuda:3", ("cuda:3",)),
+        ("cuda:3,cuda:0", "cuda:3,cuda:0", ("cuda:3", "cuda:0")),
+        ("cuda:03,cuda", "cuda:3,cuda:0", ("cuda:3", "cuda:0")),
+    ],
+)
+def test_devices_are_those_that_are_named_or_the_first_ones(text: str, written: str, for_two: tuple[str, ...]) -> None:
+    found = Devices(text)
+    assert (found, found.for_processes(2)) == (written, for_two)
+
+
+@pytest.mark.parametrize("text", ["cuda:0,cuda:0", "cuda,cuda:0", "cpu,cuda:0", "cuda:0,1", "cuda:0-1", "cuda:0,"])
+def test_devices_are_different_gpus(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        Devices(text)
+    assert (refused.value.code, len(str(refused.value).splitlines())) == ("E_REQUEST", 1)
 
 
 @pytest.mark.parametrize("text", ["cuda:0,cuda:1", "cuda:0,1", "cuda:0-3", "cuda:0+1", "cuda,cuda:1"])

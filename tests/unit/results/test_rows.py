@@ -80,6 +80,31 @@ def test_the_state_of_the_gpu_around_processes_is_the_median_of_those_that_repor
     assert (row.gpu_memory_bytes, row.processes_repeated) == ({}, 3)
 
 
+def test_of_several_gpus_each_has_its_own_state_by_its_name() -> None:
+    run = a_run()
+    unread = EnergyRead("nvml:1", None, None, None, "the sensor reported no energy")
+    own = [process for process in run.processes if process.contestant == "torch"]
+    for process in own:
+        before = [DeviceState(345, 40, None, 10, 100, f"cuda:{gpu}", f"nvml:{gpu}") for gpu in (3, 1)]
+        after = [
+            DeviceState(1980 - gpu, 60 + gpu, 300.0 + gpu, 20, 100, f"cuda:{gpu}", f"nvml:{gpu}") for gpu in (3, 1)
+        ]
+        process.device_states = [*before, *after]
+        process.energy = EnergyOfBlock(1.0, 10, [unread], sm_mhz_by_sensor={"nvml:1": 1500.0, "nvml:3": 1600.0})
+    row = by_name(results_of(run, "r").rows)["torch"]
+    assert row.gpu_sm_mhz == {
+        "cuda:3 start": 345.0,
+        "cuda:1 start": 345.0,
+        "cuda:3 end": 1977.0,
+        "cuda:1 end": 1979.0,
+        "cuda:1 measured": 1500.0,
+        "cuda:3 measured": 1600.0,
+    }
+    assert row.gpu_power_w == {"cuda:3 end": 303.0, "cuda:1 end": 301.0}
+    assert row.gpu_temperature_c["cuda:1 end"] == 61.0
+    assert row.gpu_memory_bytes["cuda:3 end"] == 20.0
+
+
 def test_the_conditions_of_the_gpu_at_the_calls_are_in_the_row() -> None:
     run = a_run()
     assert by_name(results_of(run, "r").rows)["torch"].absent["device_cache"] == "it ran on the processor"

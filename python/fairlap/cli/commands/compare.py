@@ -15,7 +15,7 @@ from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.options.values import (
     COMMAND,
     CONTESTANTS,
-    DEVICE,
+    DEVICES,
     DURATION,
     MODEL_OR_FILE,
     NAMES,
@@ -125,7 +125,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     metavar="SHARE",
     help="Rank only those whose error grew by at most this against fp32.",
 )
-@click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
+@click.option("--device", type=DEVICES, help="cpu, cuda or cuda:N; cuda:0,cuda:1 for ranks.  [default: cpu]")
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
 @source_options
 @GENERATE

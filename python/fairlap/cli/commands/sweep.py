@@ -18,6 +18,7 @@ from fairlap.cli.races.plan_trust import require_allowed
 from fairlap.cli.races.planned_race import print_plan, warn_of_too_few_blocks
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
+from fairlap.machine.hardware.cuda_devices import each_device
 from fairlap.printable import one_line
 from fairlap.printed_document import PrintedDocument
 from fairlap.quantity_text import count
@@ -125,9 +126,9 @@ def command(
 
         if cluster == "local":
             all_plans = plans.values() if resumed is None else [run.plan for run in resumed.runs]
-            devices = {plan.device for plan in all_plans}
+            devices = {each for plan in all_plans for each in each_device(plan.all_devices)} - {"cpu"}
             try:
-                stack.enter_context(one_race(max(devices), wait=wait is not False, notify=notify))
+                stack.enter_context(one_race(",".join(sorted(devices)) or "cpu", wait=wait is not False, notify=notify))
             except KeyboardInterrupt as interrupt:
                 print_note("interrupted while waiting for another race")
                 raise SystemExit(status_of(interrupt)) from None

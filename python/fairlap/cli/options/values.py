@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from fairlap.cli import completions
 from fairlap.errors import InvalidRequest
 from fairlap.request.commands import command_in
-from fairlap.request.names import Contestants, Device, contestant_named
+from fairlap.request.names import Contestants, Device, Devices, contestant_named
 from fairlap.request.units import LargestSlowdown, Seconds, Share
 from fairlap.suggestions import not_one_of
 
@@ -37,7 +37,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return found + [CompletionItem(incomplete, type="file")] * self._or_file
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str) or isinstance(value, Device):
+        if not isinstance(value, str) or isinstance(value, Devices):
             return value
         try:
             return self._parse(value)
@@ -149,6 +149,7 @@ LARGEST_SLOWDOWN = Parsed(LargestSlowdown, "share")
 DURATION = Parsed(Seconds, "duration")
 LATENCY = Parsed(_with_unit, "duration")
 DEVICE = Parsed(Device, "device")
+DEVICES = Parsed(Devices, "device")
 COMMAND = Parsed(command_in, "name=command")
 CONTESTANT = Parsed(contestant_named, "contestant", completions.contestants)
 CONTESTANTS = Parsed(Contestants, "a,b,...", completions.contestants)

@@ -77,7 +77,7 @@ def converted(
     notify(f"{text}: converting it for {framework} and comparing its answers")
     race = Race(plan)
     run = Run(plan, race.processes, {}, {}, datetime.now(UTC).isoformat(timespec="seconds"))
-    with one_race(plan.device, notify=notify):
+    with one_race(plan.all_devices, notify=notify):
         race.run()
     (row,) = results_of(run, run.began_at).rows
     if row.outcome != "finished":

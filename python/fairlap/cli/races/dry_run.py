@@ -25,7 +25,7 @@ def screen_of(plan: Plan, budget_s: float | None = None, *, is_saved: bool = Tru
     conditions = " and ".join(dict.fromkeys(block.conditions for block in plan.blocks))
     where = next((each.where for each in plan.scenarios if each.where), "")
     *fewer, most = plan.threads_of_works
-    where = where or f"{plan.device}, {''.join(f'{each} or ' for each in fewer)}{count(most, 'thread')}"
+    where = where or f"{plan.all_devices}, {''.join(f'{each} or ' for each in fewer)}{count(most, 'thread')}"
     width = max(len(name.text) for name in plan.contestants)
     return [
         *shown,

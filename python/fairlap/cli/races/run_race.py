@@ -144,7 +144,7 @@ def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) ->
         notes = progress_notes(quiet=output.quiet)
         try:
             stack.enter_context(
-                one_race(plan.device, wait=output.options.wait, longest_s=longest_s, notify=notes.announce)
+                one_race(plan.all_devices, wait=output.options.wait, longest_s=longest_s, notify=notes.announce)
             )
         except KeyboardInterrupt as interrupt:
             print_note("interrupted while waiting for another race; nothing was raced yet")

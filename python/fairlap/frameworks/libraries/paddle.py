@@ -19,6 +19,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
     weights_of_tensors,
 )
+from fairlap.frameworks.adapter_parts.devices import paddle_on_device
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -33,17 +34,24 @@ from fairlap.models.modes import MODES
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 
+_SETUPTOOLS = "setuptools==80.9.0"  # which Paddle imports, but not the newest
+_NO_STATISTICS = "Paddle's statistics of memory are those of GPUs"
+
 # Without it, operations of a graph run concurrently on a thread pool, whatever the requested number of threads.
 _ON_THE_CALLING_THREAD = "FLAGS_enable_pir_in_executor_trace_run"
 
 
 class Paddle(Framework):
     name = "paddle"
-    packages = ("paddlepaddle==3.3.1", "setuptools==80.9.0")  # it imports setuptools, but not the newest
+    packages = ("paddlepaddle==3.3.1", _SETUPTOOLS)
+    packages_on: ClassVar = {"cuda": ("paddlepaddle-gpu==3.3.1", _SETUPTOOLS)}  # from Paddle's own package index
     module = "paddle"
     no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "its products do not take it")
     variants = ("", "static")
     tunable: ClassVar = {"variant": ("static",)}
+    devices = ("cpu", "cuda")
+    device_memory_limit = "FLAGS_gpu_memory_limit_mb"
+    precisions = ("fp32", "tf32")
     modes = ("infer", "grad", "train")
 
     @classmethod
@@ -53,13 +61,18 @@ class Paddle(Framework):
             "OMP_NUM_THREADS": str(settings.threads),
             "MKL_NUM_THREADS": str(settings.threads),
             _ON_THE_CALLING_THREAD: "1",
+            **paddle_on_device.environment_for(settings),
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import paddle
-        paddle.set_device("cpu")
+        if wanted.device == "cpu":
+            paddle.set_device("cpu")
+        else:
+            install, tf32 = self.packages_on["cuda"][0], work.precision == "tf32"
+            paddle_on_device.prepare_device(wanted.device, install, tf32=tf32)
         paddle.base.core.set_num_threads(wanted.threads)
         self._version = str(paddle.__version__)
         paddle.set_grad_enabled(not MODES[work.mode].gives_outputs)  # for the whole process: per call it would be timed
@@ -81,10 +94,14 @@ class Paddle(Framework):
                 bind(work, model, forward, work.inputs)()  # the first call creates the executor
         return Contestant(
             bind=partial(bind, work, model, forward),
-            done=None,  # on a CPU kernels run inside the call, and the static graph's executor on its thread too
+            # On a CPU kernels run inside the call, and the static graph's executor on its thread too. On a GPU calls
+            # return when all is enqueued.
+            done=None,
             outputs=partial(answers_of_tensors, work, implementation.canonical),
             weights=partial(weights_of_tensors, work, implementation.canonical, model.parameters_by_name),
             in_force=_in_force(model, wanted),
+            no_memory_because=_NO_STATISTICS,
+            **paddle_on_device.on_device(wanted.device),
         )
 
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
@@ -113,6 +130,8 @@ class Paddle(Framework):
             weights=partial(weights_of_tensors, work, implementation.canonical, held),
             in_force={**_in_force(model, wanted), **training.in_force()},
             training=TrainingState(training.state, training.reset, training.restore, held_bytes=training.held_bytes),
+            no_memory_because=_NO_STATISTICS,
+            **paddle_on_device.on_device(wanted.device),
         )
 
 
@@ -205,13 +224,16 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
 
     flags = paddle.get_flags(["FLAGS_use_onednn", "FLAGS_allocator_strategy", _ON_THE_CALLING_THREAD])
     kinds = {tensor.dtype for tensor in model.parameters_by_name.values()}
+    on_device = paddle_on_device.in_force(model.parameters_by_name.values(), wanted.device)
+    held = " and ".join(sorted(_kind(each) for each in kinds)) or NO_WEIGHTS
     found = {
         "threads": _threads(wanted.threads),
-        "precision": " and ".join(sorted(_kind(each) for each in kinds)) or NO_WEIGHTS,
+        "precision": "tf32" if held == "fp32" and on_device.get("tf32") == "on" else held,
         "execution": "static graph" if wanted.variant == "static" else "dynamic",
         "gradients": _on(paddle.is_grad_enabled()),
         "onednn": _on(flags["FLAGS_use_onednn"]),
         "allocator": flags["FLAGS_allocator_strategy"],
+        **on_device,
     }
     if wanted.variant == "static":
         found["executor"] = "the calling thread" if flags[_ON_THE_CALLING_THREAD] else "a pool of threads"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.machine.hardware.cuda_devices import named_in
 from fairlap.request.work import Conditions
 from fairlap.request.work_title import told_apart
 from fairlap.results.column_definitions.estimate import Estimate
@@ -185,8 +186,7 @@ def at_price(row: Row, price: Price) -> Row:
 def machine_name(run: RowsOfRun, row: Row) -> str:
     """Name what did the work: a GPU, else the processor."""
     if row.device != "cpu":
-        number = row.device.partition(":")[2] or "0"
-        return run.machine.get(f"gpu {number}", f"{row.device} of an unknown kind")
+        return named_in(run.machine, row.device) or f"{row.device} of an unknown kind"
     return run.machine.get("cpu model", "an unknown processor")
 
 

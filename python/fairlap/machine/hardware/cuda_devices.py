@@ -12,6 +12,8 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,9 @@ from fairlap.machine.hardware.gpu import DeviceMemory, NvmlAbsent, device_memory
 _ASK = "import json; from fairlap.engine import _native; print(json.dumps(_native.cuda_device_identities()))"
 _LONGEST_ANSWER_S = 60.0
 _ADDRESS_DIGITS = 8  # of the domain; the driver writes four of them
+
+
+_BY_UUID = "GPU-"
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,26 @@ class Board:
     @property
     def is_whole(self) -> bool:
         return not self.instance
+
+
+@dataclass(frozen=True)
+class VisibleDevice:
+    """A device that CUDA shows this process. ``name`` in CUDA_VISIBLE_DEVICES shows it alone."""
+
+    name: str  # "GPU-" or "MIG-" and its UUID
+    address: str  # of its board
+
+
+def each_device(devices: str) -> tuple[str, ...]:
+    """List the devices in "cuda:0,cuda:1", as those of several processes are written."""
+    return tuple(devices.split(","))
+
+
+def named_in(facts: Mapping[str, str], devices: str) -> str:
+    """Name what kind of GPU these are by the facts of their machine, ``2 x NVIDIA H100``; empty if one is unknown."""
+    names = [facts.get(f"gpu {device.partition(':')[2] or '0'}", "") for device in each_device(devices)]
+    kinds = Counter(names)
+    return "" if "" in kinds else ", ".join(f"{count} x {name}" if count > 1 else name for name, count in kinds.items())
 
 
 def require_driver(device: str) -> None:
@@ -48,8 +73,24 @@ def require_driver(device: str) -> None:
         raise NotAvailable(f"cannot race on {device}: {absent}")
 
 
+def visible_devices() -> tuple[VisibleDevice, ...] | str:
+    """Every device in CUDA's order, or why they are not known."""
+    seen = _seen_by_cuda(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER"))
+    if isinstance(seen, str):
+        return seen
+    try:
+        with open_nvml() as nvml:
+            divided = {_address_of(nvml, handle) for handle in _handles(nvml) if _is_divided(nvml, handle)}
+    except NvmlAbsent as reason:
+        return str(reason)
+    return tuple(
+        VisibleDevice(f"{'MIG-' if _full(address) in divided else _BY_UUID}{uuid}", _full(address))
+        for address, uuid in seen
+    )
+
+
 def board_of(device: str) -> Board | str:
-    """Or why it cannot be determined."""
+    """Or why it cannot be determined. The device may be given by its UUID, "GPU-...", whatever this process sees."""
     try:
         with open_nvml() as nvml:
             return _board_of(nvml, device)
@@ -90,11 +131,12 @@ def _memory_of(device: str) -> DeviceMemory | str:
 
 
 def _board_of(nvml: Any, device: str) -> Board | str:
-    handles = [
-        or_none(nvml.nvmlDeviceGetHandleByIndex, index) for index in range(or_none(nvml.nvmlDeviceGetCount) or 0)
-    ]
+    handles = _handles(nvml)
     if not handles:
         return "NVML lists no device"
+    if device.startswith(_BY_UUID):
+        named = ["" if each is None else _text(or_none(nvml.nvmlDeviceGetUUID, each) or "") for each in handles]
+        return Board(named.index(device)) if device in named else f"NVML lists no {device}"
     if len(handles) == 1 and not _is_divided(nvml, handles[0]):
         return Board(0)
     seen = _seen_by_cuda(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER"))
@@ -105,10 +147,19 @@ def _board_of(nvml: Any, device: str) -> Board | str:
         return f"CUDA sees {len(seen)} devices; {device} is not among them"
     address, uuid = seen[number]
     for index, handle in enumerate(handles):
-        pci = None if handle is None else or_none(nvml.nvmlDeviceGetPciInfo, handle)
-        if pci is not None and _full(_text(pci.busId)) == _full(address):
+        if _address_of(nvml, handle) == _full(address):
             return Board(index, f"MIG-{uuid}" if _is_divided(nvml, handle) else "")
     return f"NVML does not list {device}, which CUDA finds at {address}"
+
+
+def _handles(nvml: Any) -> list[Any]:
+    """In NVML's order; None of one that was lost."""
+    return [or_none(nvml.nvmlDeviceGetHandleByIndex, index) for index in range(or_none(nvml.nvmlDeviceGetCount) or 0)]
+
+
+def _address_of(nvml: Any, handle: Any) -> str:
+    pci = None if handle is None else or_none(nvml.nvmlDeviceGetPciInfo, handle)
+    return "" if pci is None else _full(_text(pci.busId))
 
 
 def _is_divided(nvml: Any, handle: Any) -> bool:

@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.machine.hardware.cuda_devices import Board, board_of
+from fairlap.machine.hardware.cuda_devices import Board, board_of, each_device
 from fairlap.machine.hardware.gpu import NvmlAbsent, open_nvml
 
 BASE = "base"
@@ -37,11 +37,22 @@ def require_clock(clock: str, device: str) -> None:
 
 @contextmanager
 def locked_clocks(device: str, clock: str) -> Iterator[None]:
-    """Lock the clock of the device; nothing where ``clock`` is empty. Raises NotAvailable where that is not allowed."""
+    """Lock the clock of the device, or of several ("cuda:0,cuda:1"); nothing where ``clock`` is empty.
+
+    Raises NotAvailable where that is not allowed.
+    """
     if not clock:
         yield
         return
     require_clock(clock, device)  # which a plan from elsewhere has not been through
+    with ExitStack() as locked:
+        for each in each_device(device):
+            locked.enter_context(_locked(each, clock))
+        yield
+
+
+@contextmanager
+def _locked(device: str, clock: str) -> Iterator[None]:
     board = board_of(device)
     if not isinstance(board, Board) or not board.is_whole:
         why = board if isinstance(board, str) else "it is an instance of a divided device"

@@ -67,7 +67,7 @@ def one_race(
     notify: Notify = print_to_stderr,
     longest_for_others_s: float = LONGEST_FOR_OTHERS_S,
 ) -> Iterator[None]:
-    """Hold the cores that this process may use, and the GPU, for the time of ``with``.
+    """Hold the cores that this process may use, and the GPU or GPUs ("cuda:0,cuda:1"), for the time of ``with``.
 
     Without ``wait``, raises ``MachineBusy`` where another race holds one of them. A process that was started inside of
     a race uses what the race holds. ``longest_s`` is how long the race may take, where that is known; it is what those
@@ -100,10 +100,15 @@ def _line_of(notice: Notice) -> str:
 
 
 def names_of(cores: Sequence[int], device: str = "cpu") -> list[str]:
-    """Name the physical cores, since the hardware threads of one share it, and the GPU."""
+    """Name the physical cores, since the hardware threads of one share it, and the GPUs."""
     physical = sorted({min([core, *siblings(THIS_MACHINE, core)]) for core in cores})
     names = [f"{prefix()}/core/{core}" for core in physical]
-    return names if device == "cpu" else [*names, f"{prefix()}/gpu/{_board(device)}"]
+    if device == "cpu":
+        return names
+    from fairlap.machine.hardware.cuda_devices import each_device
+
+    boards = sorted({_board(each) for each in each_device(device)})  # in one order, so that two races do not cross
+    return [*names, *(f"{prefix()}/gpu/{board}" for board in boards)]
 
 
 def _board(device: str) -> str:

@@ -96,7 +96,8 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     fresh: Fresh = "every"  # blocks in which each work has its own processes
     limits: Limits = Limits()
     device: str = "cpu"
-    lock_clocks: str = ""  # of the GPU, for the length of the race: "base", or MHz
+    devices: tuple[str, ...] = ()  # of the ranks of a host, where one has several; the first one is ``device``
+    lock_clocks: str = ""  # of the GPUs, for the length of the race: "base", or MHz
     count_allocations: bool = False  # in a call of each contestant, in the processes that are timed
     min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
     data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
@@ -220,6 +221,16 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         """Count the threads that every contestant gets on this work; as ranks, each of them."""
         return self.threads if work.scale is None else work.scale.threads
 
+    def devices_of(self, work: Work) -> tuple[str, ...]:
+        """List the devices of a contestant on this work: of its ranks on a host, that of the first one first."""
+        on_a_host = 1 if work.scale is None else work.scale.most_on_a_host
+        return self.devices[:on_a_host] or (self.device,)
+
+    @property
+    def all_devices(self) -> str:
+        """Return every device that it uses: ``cuda:0,cuda:1``."""
+        return ",".join(self.devices or (self.device,))
+
     def meeting_threads_of(self, work: Work) -> int:
         """Count those that wait for each other: of all ranks, which meet after each step."""
         return self.threads_of(work) * (1 if work.scale is None else work.scale.ranks)
@@ -233,7 +244,9 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         scenario = self.scenario(work)
         if scenario.where:
             return scenario.where
-        return self.device if work.scale is not None else f"{self.device} ({self.threads_text(work)})"
+        return (
+            ",".join(self.devices_of(work)) if work.scale is not None else f"{self.device} ({self.threads_text(work)})"
+        )
 
     @property
     def threads_of_works(self) -> tuple[int, ...]:

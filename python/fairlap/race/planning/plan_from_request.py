@@ -23,7 +23,7 @@ from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
 from fairlap.race.planning.plan_required import changes_and_limits, with_required
-from fairlap.race.planning.scales import scales_asked, threads_asked
+from fairlap.race.planning.scales import devices_asked, scales_asked, threads_asked
 from fairlap.race.planning.shared_processes import require_honoured, require_shareable
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
 from fairlap.race.processes.contained import require_containable
@@ -75,13 +75,13 @@ def plan_of(
         require_shareable(request, contestants)
     require_choices(request.contestants, fed=request.data is not None)
     require_data(request.data, ())
-    device = str(request.device)
-    require_clock(request.lock_clocks, device)
+    require_clock(request.lock_clocks, request.device)
     recompile, recompile_inputs = called_on(request)
     require_blocks(_blocks(request, until_decided=False))
     cores = tuple(sorted(os.sched_getaffinity(0))) if available_cores is None else available_cores
     usable = cores_worth(len(cores)) if available_cores is None else len(cores)
     threads, scales = max(threads_asked(request, cores, usable)), scales_asked(request, cores, usable)
+    devices = devices_asked(request, scales)
     best_budget_s = _best_budget_s(request)
     if request.max_batch is None and request.max_batch_budget is not None:
         raise InvalidRequest("--max-batch-budget is for --max-batch")
@@ -114,7 +114,8 @@ def plan_of(
         data_seeds=data_seeds_asked(request),
         measuring=Measuring(seconds=float(request.seconds)),
         limits=Limits(memory_bytes=request.memory_limit_bytes),
-        device=device,
+        device=devices[0],
+        devices=devices if len(devices) > 1 else (),
         lock_clocks=request.lock_clocks,
         fresh=request.fresh,
         count_allocations=request.count_allocations,

@@ -18,7 +18,7 @@ from fairlap.race.operations import is_operation
 from fairlap.race.planning.plan_drawing import require_threads
 from fairlap.race.scenario_side import sides_asked
 from fairlap.request.fields.scale import E_SCALE, Scale
-from fairlap.request.names import THREADS, ContestantName
+from fairlap.request.names import THREADS, ContestantName, Devices
 from fairlap.request.race_request import MOST_BATCH, RaceRequest
 from fairlap.request.work import Work
 from fairlap.worker.serving import over_http
@@ -58,8 +58,24 @@ def scales_asked(request: RaceRequest, cores: Sequence[int], usable: int) -> tup
     if any(scale.ranks > 1 or scale.hosts for scale in found):
         _require_ranks(request.contestants)
         _require_no_more(request)
-        _require_devices(request.device, found)
     return found
+
+
+def devices_asked(request: RaceRequest, scales: Sequence[Scale]) -> tuple[str, ...]:
+    """List the devices of the processes of a host, that of the first one first. Each process has a separate GPU.
+
+    Two ranks on one GPU are refused by NCCL, in words that name neither.
+    """
+    most = max((scale.most_on_a_host for scale in scales), default=1)
+    found = Devices(request.device).for_processes(most)
+    if found == ("cpu",) or len(found) == most:
+        return found
+    named = f"--device {request.device} names {quantity_text.count(len(found), 'GPU')}"
+    if most == 1:
+        why = f"{named}, and one process works on one; add --processes {len(found)}, or name one"
+    else:
+        why = f"{named}, and {most} processes of a host need one each; --device cuda takes the first {most}"
+    raise InvalidRequest(why, code=E_SCALE)
 
 
 def _require_hosts(hosts: Sequence[str]) -> None:
@@ -115,16 +131,6 @@ def _require_ranks(contestants: Sequence[ContestantName]) -> None:
         raise InvalidRequest(
             f"{', '.join(without)}: does not run as several processes; leave it out of --on, or leave out --processes "
             "and --hosts",
-            code=E_SCALE,
-        )
-
-
-def _require_devices(device: str, scales: Sequence[Scale]) -> None:
-    """Two ranks on one GPU are refused by NCCL, in words that name neither."""
-    if device != "cpu" and any(scale.ranks > max(len(scale.hosts), 1) for scale in scales):
-        raise InvalidRequest(
-            f"each process needs a separate GPU, and a race uses one on each host ({device}); leave out --processes, "
-            "or name a host for each",
             code=E_SCALE,
         )
 

@@ -17,6 +17,7 @@ from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.ranks.ranks_messages import RanksFound, StepAlone, SteppedAlone
 from fairlap.worker.protocol import Ended
+from fairlap.worker.ranks.placement import places_of
 
 _GRACE_S = 6.0
 """What conducts ranks reports which of them did not answer within the limits; only if it does not, the parent does."""
@@ -31,6 +32,15 @@ def runs_as_ranks(work: Work) -> bool:
 def in_turn_because_of_ranks(plan: Plan) -> str:
     """Of all blocks, so that the works of a race are measured alike."""
     return "ranks run on while their contestant is frozen" if any(map(runs_as_ranks, plan.works)) else ""
+
+
+def devices_here(plan: Plan, work: Work) -> str:
+    """Name the devices of this machine that a contestant of this work uses, ``cuda:0,cuda:1``, or ``cpu``."""
+    hosts = work.scale.hosts if work.scale is not None else ()
+    if plan.device == "cpu" or not hosts:
+        return ",".join(plan.devices_of(work))
+    here = sum(place.ranks for place in places_of(work.scale.ranks, hosts) if place.is_here) if work.scale else 0
+    return ",".join(plan.devices_of(work)[:here]) or "cpu"
 
 
 def runner_for(runner: Runner, plan: Plan, work: Work) -> Runner:

@@ -16,6 +16,7 @@ from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.race.planning.plan import Block, Limits, Plan
+from fairlap.race.processes.at_scale import runs_as_ranks
 from fairlap.race.processes.sandbox import sandbox_of
 from fairlap.race.scenario_side import sides_asked
 from fairlap.scenarios.ranks.ranks_messages import RankLimits
@@ -95,6 +96,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks:
         sizes=work.sizes,
         variant=runner.name.variant,
         device=plan.device,
+        devices=plan.devices_of(work) if runs_as_ranks(work) and plan.device != "cpu" else (),
         options=runner.name.framework_options,
         scale=work.scale,
         limits=RankLimits(limits.start_s, limits.prepare_s, limits.answer_s, limits.measure_s),

@@ -25,7 +25,7 @@ from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import OneProcess, after_turns
-from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
+from fairlap.race.processes.at_scale import devices_here, plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.block_worker import block_worker, request_for, unseen_orphans
 from fairlap.race.processes.contained import unequal_share
@@ -90,6 +90,11 @@ class ProcessRun:
         self._timed_work = TimedWork(self.plan, block, result, materials, bench.scratch)
         self._after_turns = after_turns(plan, block, materials, bench.scratch, runner.name)
         self.samples: Samples = {} if self._after_turns is None else self._after_turns.samples  # also of a lost one
+
+    @property
+    def devices(self) -> str:
+        """Where it runs on this machine: ``cpu``, or ``cuda:0,cuda:1`` of ranks."""
+        return devices_here(self._given_plan, self._materials.work)
 
     @property
     def weight_bytes(self) -> int:

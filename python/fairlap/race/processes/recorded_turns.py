@@ -153,7 +153,9 @@ def medians_of_turns(headline_ns: np.ndarray, round_samples: Sequence[int]) -> l
 
 def record_energy(result: ProcessResult, sensed: Sensed) -> None:
     """Or why it is absent."""
-    result.idle_power = sensed.idle
+    read = set() if result.energy is None else {each.sensor for each in result.energy.read}
+    # A work of fewer ranks reads fewer GPUs than the race has.
+    result.idle_power = tuple(each for each in sensed.idle if not read or each.sensor in read)
     if result.work_in == "other_server":  # which may be on another machine
         result.energy, result.energy_absent = None, result.elsewhere
     elif CACHE in result.device_conditions:

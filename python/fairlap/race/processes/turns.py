@@ -38,13 +38,13 @@ def run_alone(run: ProcessRun) -> None:
         run.begin_to_prepare()
         run.prepared()
         run.check_answers()
-        meter, waiting, on_device = DisturbanceMeter(), WaitingMeter(run.pid), DeviceNeighbours(run.plan.device)
-        slowdown = stack.enter_context(DeviceSlowdown(run.plan.device))
+        meter, waiting, on_device = DisturbanceMeter(), WaitingMeter(run.pid), DeviceNeighbours(run.devices)
+        slowdown = stack.enter_context(DeviceSlowdown(run.devices))
         with slowdown.turn(run.result.device_states), waiting.turn():
             run.measure_in_one_turn()
         run.result.warnings = [*run.result.warnings, *full_memory(run.result.device_states)]
         run.result.machine = meter.readings() | waiting.readings() | on_device.readings() | slowdown.readings()
-        with _neighbours_after_turns([run], run.plan.device):
+        with _neighbours_after_turns([run], run.devices):
             run.begin_after_turns()
             while run.goes_on:
                 run.step_after_turns()

@@ -5,6 +5,7 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
+import math
 from typing import Literal, get_args
 
 import msgspec
@@ -42,6 +43,11 @@ class Scale(msgspec.Struct, frozen=True):
             return threads
         hosts = f" on {', '.join(self.hosts)}" if self.hosts else ""
         return f"{quantity_text.count(self.ranks, 'rank')} of {threads}{hosts}"
+
+    @property
+    def most_on_a_host(self) -> int:
+        """How many ranks run on one host; on hosts that the ranks are dealt out to, on the fullest."""
+        return math.ceil(self.ranks / max(len(self.hosts), 1))
 
     @property
     def cores(self) -> int:

@@ -145,13 +145,17 @@ class Calls(Subject, frozen=True, kw_only=True):
         _utilisation("CPU time of its process over the time of its calls times the threads it was given."),
     ]
     gpu_busy_share: Annotated[
-        Estimate | None, _utilisation("Share of the time in which a kernel ran on the device, by NVML's samples.")
+        Estimate | None,
+        _utilisation(
+            "Share of the time in which a kernel ran on the device, by NVML's samples; of several GPUs the mean."
+        ),
     ]
     gpu_sm_mhz: Annotated[
         dict[str, float],
         _utilisation(
             "Clock of the GPU's multiprocessors before the first turn of its processes, while calls were timed, and "
-            "after the last turn: start, measured and end, medians."
+            "after the last turn: start, measured and end, medians. Of several GPUs these and the next three are of "
+            "each, by its name: `cuda:1 start`."
         ),
     ]
     gpu_temperature_c: Annotated[dict[str, float], _utilisation("The GPU's temperature before and after.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
@@ -29,28 +29,45 @@ def utilisation_of(result: ContestantResult, *, threads: int, device: str) -> di
     }
 
 
+_STATES: dict[str, Callable[[DeviceState], float | None]] = {
+    "gpu_sm_mhz": lambda state: state.sm_mhz,
+    "gpu_temperature_c": lambda state: state.temperature_c,
+    "gpu_power_w": lambda state: state.power_w,
+    "gpu_memory_bytes": lambda state: state.used_bytes,
+}
+
+
 def device_states_of(result: ContestantResult) -> dict[str, Any]:
-    """Medians over its processes, before their first turn and after their last one; of the clock also meanwhile."""
-    meanwhile = [process.energy.device_sm_mhz for process in result.finished if process.energy is not None]
-    known_mhz = [mhz for mhz in meanwhile if mhz is not None]
-    states = [process.device_states for process in result.finished if process.device_states]
-    return {
-        "gpu_sm_mhz": {
-            **_medians(states, lambda state: state.sm_mhz),
-            **({"measured": float(median(known_mhz))} if known_mhz else {}),
-        },
-        "gpu_temperature_c": _medians(states, lambda state: state.temperature_c),
-        "gpu_power_w": _medians(states, lambda state: state.power_w),
-        "gpu_memory_bytes": _medians(states, lambda state: state.used_bytes),
-    }
+    """Medians over its processes, before their first turn and after their last one; of the clock also meanwhile.
+
+    Of several GPUs they are of each, by its name: ``cuda:1 start``.
+    """
+    several = any(len(process.device_states) > _OF_ONE for process in result.finished)
+    found: dict[str, dict[str, list[float]]] = {column: {} for column in _STATES}
+    for process in result.finished:
+        before = len(process.device_states) // 2
+        for place, state in enumerate(process.device_states):
+            when = f"{state.device} " * several + ("start" if place < before else "end")
+            for column, read in _STATES.items():
+                if (value := read(state)) is not None:
+                    found[column].setdefault(when, []).append(value)
+        for when, mhz in _measured_mhz(process):
+            found["gpu_sm_mhz"].setdefault(when, []).append(mhz)
+    return {column: {when: float(median(each)) for when, each in own.items()} for column, own in found.items()}
 
 
-def _medians(states: Sequence[Sequence[DeviceState]], read: Callable[[DeviceState], float | None]) -> dict[str, float]:
-    found = {
-        when: [value for each in states if (value := read(each[place])) is not None]
-        for when, place in (("start", 0), ("end", -1))
-    }
-    return {when: float(median(values)) for when, values in found.items() if values}
+_OF_ONE = 2  # states: before and after
+
+
+def _measured_mhz(process: ProcessResult) -> Iterator[tuple[str, float]]:
+    """List the mean clocks while calls were timed."""
+    if process.energy is None:
+        return
+    if process.energy.device_sm_mhz is not None:
+        yield "measured", process.energy.device_sm_mhz
+    devices = {state.sensor: state.device for state in process.device_states}
+    for sensor, mhz in process.energy.sm_mhz_by_sensor.items():
+        yield f"{devices.get(sensor, sensor)} measured", mhz
 
 
 def _device_busy_share(process: ProcessResult) -> float | None:

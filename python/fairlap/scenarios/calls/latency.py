@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from fairlap.scenarios.held import Held
 
 
+_OF_RANKS = "ranks take equally many steps, and what times the device chooses how many by itself"
+
+
 def serve(held: Held, request: Measure) -> tuple[Measured, list[memoryview]]:
     held.require_unprofiled()
     contestant, timed, fed = held.contestant, held.timed, held.fed
@@ -40,12 +43,15 @@ def serve(held: Held, request: Measure) -> tuple[Measured, list[memoryview]]:
         return measurement
 
     held.memory.before_running(contestant)
-    measurement, energy = with_energy(take, held.settings.device) if request.energy else (take(), None)
+    metered = request.energy_of or held.settings.device
+    measurement, energy = with_energy(take, metered) if request.energy else (take(), None)
     held.memory.ran(contestant)
     if measurement.interrupted:
         raise KeyboardInterrupt
     on_device = None
-    if contestant.device is not None and fed is None:
+    if contestant.device is not None and held.settings.rank is not None:
+        on_device = _not_of_ranks()
+    elif contestant.device is not None and fed is None:
         on_device = timed.measure_device(request, measurement.calls_per_sample, conditions)
     feeding = None if fed is None else fed.feeding
     in_force: Mapping[str, str] = {}
@@ -53,6 +59,13 @@ def serve(held: Held, request: Measure) -> tuple[Measured, list[memoryview]]:
         in_force = conditions.in_force
         measurement = replace(measurement, warnings=(*measurement.warnings, *conditions.notices))
     return measured_message(measurement, drawn, energy, feeding, on_device, dealt=dealt, device_conditions=in_force)
+
+
+def _not_of_ranks() -> DeviceQuantities:
+    """Leave out what would make each rank take another number of steps, so that it waits for the others for ever."""
+    from fairlap.scenarios.device_quantities import METHODS, DeviceQuantities
+
+    return DeviceQuantities(absent={f"{method}_ns": _OF_RANKS for method in METHODS})
 
 
 def _deal(held: Held, seed: int) -> bool:
@@ -84,6 +97,7 @@ def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measureme
         meter.device_busy_share,
         meter.device_slowed_share,
         meter.device_sm_mhz,
+        meter.sm_mhz_by_sensor,
     )
 
 

@@ -135,6 +135,7 @@ class Measure(Ask[Measured], frozen=True, tag="measure"):
     drawn_path: str = ""  # where their outputs go: "<number>/<output>"
     deal: int | None = None  # move the model and its inputs to other places in memory before, drawn with this seed
     on_device: DeviceConditions | None = None  # of a GPU, where others than the usual are asked for
+    energy_of: str = ""  # GPUs of other ranks too, whose energy this one reads: "GPU-...,GPU-..."; its own by default
 
     def most_raw_bytes(self, after_s: float) -> int:
         timed = max(_SAMPLES_ALWAYS_ALLOWED, int(after_s * _MOST_SAMPLES_PER_S))

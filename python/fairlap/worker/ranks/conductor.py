@@ -40,6 +40,7 @@ from fairlap.worker.protocol import (
     Request,
 )
 from fairlap.worker.ranks import lost, merging
+from fairlap.worker.ranks.devices import OWN, RankDevices, devices_for
 from fairlap.worker.ranks.launchers import Folders, Launching, NoLauncher, base_environment, launches
 from fairlap.worker.ranks.placement import cores_for, draw_addresses, listener_for, places_of
 from fairlap.worker.ranks.ranks import Ranks, TooLate, Trouble
@@ -70,6 +71,7 @@ class Conductor:
         self._ranks: Ranks | None = None
         self._prepare: Prepare | PrepareCollectives | None = None
         self._call_ns: float | None = None
+        self._devices = RankDevices()
         self._prepare_s = self._answer_s = 0.0  # that a rank took for it
 
     def reply(self, request: Request) -> tuple[Reply, Sequence[memoryview]]:
@@ -95,6 +97,10 @@ class Conductor:
         framework = framework_class(request.framework)
         if why := _why_not(framework, request):
             raise Unsupported(why)
+        if request.devices:
+            assert request.scale is not None
+            self._devices = devices_for(request.devices, places_of(request.scale.ranks, request.scale.hosts))
+            request = msgspec.structs.replace(request, device=OWN, devices=())
         return self._launched(framework, request)
 
     def _launched(self, framework: type[Framework], request: Prepare | PrepareCollectives) -> Prepared:
@@ -114,7 +120,8 @@ class Conductor:
         listener = listener_for(places)
         token = secrets.token_hex(16)
         folders = Folders(framework.rank_launcher, places)
-        environment = {**base_environment(request.threads), RANKS_TOKEN: token, **folders.environment}
+        own = {RANKS_TOKEN: token, **folders.environment, **self._devices.environment}
+        environment = {**base_environment(request.threads), **own}
         if isinstance(request, Prepare) and request.bind_ranks and all(place.is_here for place in places):
             environment |= cores_for(request.scale.ranks, request.threads, os.sched_getaffinity(0))
         addresses = draw_addresses(places)
@@ -177,7 +184,8 @@ class Conductor:
         requests = [
             msgspec.structs.replace(
                 fixed,
-                energy=request.energy if number == 0 and self._on_one_host else None,
+                energy=request.energy if number == 0 and self._sees_all_energy else None,
+                energy_of=self._devices.whole_gpus if number == 0 else "",
                 drawn_path=str(parts[number]) if parts else "",
             )
             for number in range(count)
@@ -218,6 +226,11 @@ class Conductor:
     def _prepared_request(self) -> Prepare | PrepareCollectives:
         assert self._prepare is not None
         return self._prepare
+
+    @property
+    def _sees_all_energy(self) -> bool:
+        """Whether one rank can read the energy of all: on one host, and of GPUs that are known."""
+        return self._on_one_host and (not self._devices.by_rank or bool(self._devices.whole_gpus))
 
     @property
     def _on_one_host(self) -> bool:

@@ -7,6 +7,7 @@ import socket
 
 from fairlap.worker.guardian import RANKS_TOKEN
 from fairlap.worker.protocol import Join, line_of
+from fairlap.worker.ranks.devices import see_own_device
 from fairlap.worker.ranks.placement import bind
 
 RANK = "FAIRLAP_RANK"
@@ -23,6 +24,7 @@ _ASK_AFTER_S, _ASK_EVERY_S, _ASK_TIMES = 5, 5, 3  # whether a silent host is sti
 def joined(address: str) -> socket.socket:
     number = _number()
     bind(number)
+    see_own_device(number)
     host, _, port = address.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=_CONNECT_WITHIN_S)
     connection.settimeout(None)

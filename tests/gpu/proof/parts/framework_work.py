@@ -110,6 +110,16 @@ def onnxruntime_work(*before: str) -> Work:
     return Work(lambda: session.run_with_iobinding(binding, run), lambda _: stream.synchronize(), stream)
 
 
+def paddle_work() -> Work:
+    paddle = _imported("paddle")
+    if not paddle.is_compiled_with_cuda():
+        raise NotHere("this Paddle has no CUDA", "paddle")
+    paddle.set_device("gpu:0")
+    paddle.base.core.set_cublas_switch(False)  # TF32, which is on by default
+    a = paddle.randn([SIZE, SIZE])
+    return Work(lambda: paddle.matmul(a, a), lambda _: paddle.device.synchronize(), paddle.device.current_stream())
+
+
 FRAMEWORKS: dict[str, Callable[[], Work]] = {
     "torch": torch_work,
     "cupy": cupy_work,
@@ -117,6 +127,7 @@ FRAMEWORKS: dict[str, Callable[[], Work]] = {
     "tensorflow": tensorflow_work,
     "onnxruntime": onnxruntime_work,
     "onnxruntime-tensorrt": partial(onnxruntime_work, "TensorrtExecutionProvider"),
+    "paddle": paddle_work,
 }
 
 

@@ -10,7 +10,7 @@ from ..record import Deadline, PartRecord, Step
 from .framework_work import FRAMEWORKS, SEARCH
 
 _LONGEST_S = 120.0
-_NEEDS_S = {"torch": 12.0, "cupy": 12.0, "onnxruntime-tensorrt": 50.0}  # which builds an engine
+_NEEDS_S = {"torch": 12.0, "cupy": 12.0, "paddle": 12.0, "onnxruntime-tensorrt": 50.0}  # which builds an engine
 _PROBES = ("event_quantum", "context_events")
 OFF_BY = 0.05
 OFF_BY_NS = 100_000  # dispatching the call and waking the host take 30 to 60 us, which a span of the context contains

@@ -1,4 +1,4 @@
-"""Load, precision and memory on a device: each race's figures against what is known without fairlap."""
+"""Load, precision, memory and a rank on a device: each race's figures against what is known without fairlap."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ KNOWN_MIB, OFF_BY_MIB = 1024, 4  # a driver takes memory from the device in piec
 FP8_BY, LEAST_OF_FP8 = "tensorrt", 89  # the framework that has fp8, and the compute capability of its products
 FP8_ERROR = (1e-3, 0.25)  # a significand of 4 bits: more than bf16, and less than a wrong scale
 P99, TRIAL_S = "20ms", 1.0
+RANKED, OVER = ("torch", "jax"), "nccl"
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
@@ -31,6 +32,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
         Step("precisions", 100, partial(_precisions, record, deadline)),
         Step("load", 90, partial(_load, record, deadline)),
         Step("fp8", 35, partial(_fp8, record, deadline)),
+        Step("a rank over NCCL", 40, partial(_ranks, record, deadline)),
     )
     record.take(steps, deadline)
 
@@ -184,4 +186,34 @@ def _load(record: PartRecord, deadline: Deadline) -> None:
             rate["value"] if isinstance(rate, dict) else rate,
             "per s",
             reached=None if rate is None else row["outcome"] == RACED,
+        )
+
+
+def _ranks(record: PartRecord, deadline: Deadline) -> None:
+    """Let a world of one train over NCCL, which is all that one card allows."""
+    file = file_for("ranks.json")
+    here = ",".join(name for name in RANKED if find_spec(name) is not None)
+    command = [sys.executable, "-m", "fairlap", "compare", "mlp", "--mode", "train", "--on", here, "--device", DEVICE]
+    command += ["--processes", "1", "--hosts", "localhost", "--threads", "2", "--batch", str(BATCH), "--blocks", "1"]
+    command += ["--seconds", "0.2", "--conditions", "as-found", "--data-seed", "0", "-o", str(file)]
+    output = run_fairlap(command, deadline)
+    if not file.exists():
+        raise RuntimeError(f"the race left no file: {output}")
+    keep_ranks(record, json.loads(file.read_bytes())["rows"])
+
+
+def keep_ranks(record: PartRecord, rows: list[dict[str, Any]]) -> None:
+    """Its steps are checked as those of any contestant; over what it exchanged, its framework says."""
+    for row in rows:
+        settings = row.get("settings") or {}
+        found = {name: settings.get(name, "") for name in ("ranks", "gpu", "device")}
+        kept = {name: row[name] for name in ("contestant", "outcome")}
+        record.row("a rank over NCCL", **kept, **found, note=row["message"])
+        record.goal(
+            f"{row['contestant']}: a world of one trains over NCCL",
+            "right steps",
+            None,
+            "",
+            reached=OVER in found["ranks"] if row["outcome"] == RACED else None,
+            why="" if row["outcome"] == RACED else row["message"],
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.contract import RANKS, Collectives, Settings, device_number
+from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupported, device_number
 from fairlap.request.fields.scale import Collective, Rank
 
 _AXIS = "ranks"
@@ -31,20 +31,26 @@ def join(rank: Rank, device: str) -> None:
         rank.coordinator,
         rank.count,
         rank.number,
-        local_device_ids=None if on_cpu else device_number(device),  # the process then sees no other
+        local_device_ids=None if on_cpu else [device_number(device)],  # the process then sees no other
         coordinator_bind_address=rank.coordinator,  # by default it listens on every interface
         cluster_detection_method="deactivate",
     )
 
 
 class RankMesh:
-    """The ranks, as one of them sees them. ``device`` is its own."""
+    """The ranks, as one of them sees them. ``device`` is its own.
+
+    Raises Unsupported where some rank has no such device: it would compute on its processor.
+    """
 
     def __init__(self, device: Any) -> None:
         import jax
         from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
         first = {each.process_index: each for each in reversed(jax.devices(device.platform))}
+        if len(first) != jax.process_count():
+            lacking = sorted(set(range(jax.process_count())) - set(first))
+            raise Unsupported(f"of {jax.process_count()} ranks, {lacking} show no device of platform {device.platform}")
         self._mesh = Mesh(np.array([first[process] for process in sorted(first)]), (_AXIS,))
         self._copies, self._parts = PartitionSpec(), PartitionSpec(_AXIS)
         self._as_copies, self._as_parts = (NamedSharding(self._mesh, each) for each in (self._copies, self._parts))
@@ -100,6 +106,7 @@ class RankMesh:
     def in_force(self) -> str:
         import jax
 
+        # XLA has one way between processes on GPUs, and on processors what it was configured with.
         over = jax.config.values["jax_cpu_collectives_implementation"] if self._device.platform == "cpu" else "nccl"
         return f"shard_map, {over}, {self._mesh.size} ranks"
 

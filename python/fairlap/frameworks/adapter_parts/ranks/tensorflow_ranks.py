@@ -10,11 +10,15 @@ from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupporte
 from fairlap.request.fields.scale import Collective, Rank
 
 _EXCHANGES = {"cpu": "RING", "cuda": "NCCL"}
+_KINDS = {"cpu": "CPU", "cuda": "GPU"}
 
 
 @cache  # a process has one, made before any other operation
 def strategy_of(rank: Rank, device: str) -> Any:
-    """Make the strategy, and return when all ranks have their servers, at the addresses of the rank."""
+    """Make the strategy, and return when all ranks have their servers, at the addresses of the rank.
+
+    Raises Unsupported where it has other devices: TensorFlow only warns where it is asked for NCCL and finds no GPU.
+    """
     import tensorflow as tf
 
     if len(rank.addresses) != rank.count:
@@ -29,7 +33,25 @@ def strategy_of(rank: Rank, device: str) -> Any:
     )
     implementation = getattr(tf.distribute.experimental.CommunicationImplementation, _EXCHANGES[kind])
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
-    return tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
+    require_devices(strategy, kind)
+    return strategy
+
+
+def require_devices(strategy: Any, kind: str) -> None:
+    """Check that this rank has one device of this kind, and for a GPU a build with NCCL.
+
+    The strategy names what it was asked for, so its device must also be among those that TensorFlow has.
+    """
+    import tensorflow as tf
+
+    there = [each.name for each in tf.config.list_logical_devices(_KINDS[kind])]
+    own = list(strategy.extended.worker_devices)
+    if len(own) != 1 or own[0] not in there or (kind != "cpu" and not tf.test.is_built_with_cuda()):
+        raise Unsupported(
+            f"on {kind} ranks exchange over {_EXCHANGES[kind]}, each on one {_KINDS[kind]}; this one was to work on "
+            f"{', '.join(own) or 'nothing'}, and TensorFlow has {', '.join(there) or 'none'}"
+        )
 
 
 def mean_over_ranks(values: list[Any]) -> list[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any
 
 from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupported
@@ -11,24 +12,55 @@ from fairlap.request.fields.scale import Collective
 FSDP = "fsdp"
 
 _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
+_LONGEST_EXCHANGE = timedelta(minutes=30)  # PyTorch's own for gloo; for NCCL it has ten minutes
 
 
 def join(wanted: Settings) -> None:
-    """Meet the other ranks at torchrun's address.
+    """Meet the other ranks at torchrun's address, bound to this rank's GPU where it has one.
 
+    The backend is named: PyTorch would choose NCCL for tensors on a GPU and gloo besides, for those in host memory.
     Nothing leaves the group: a worker ends without exit handlers, and destroying a group while another rank still uses
     it can abort the process.
     """
     import torch.distributed as dist
 
-    kind = wanted.device.partition(":")[0]
     if not dist.is_available():
         raise Unsupported("this build of PyTorch has no torch.distributed")
+    if not dist.is_backend_available(_backend(wanted)):
+        raise Unsupported(
+            f"this build of PyTorch has no {_backend(wanted)}, by which ranks on {_kind(wanted)} exchange"
+        )
+    own = None
     if wanted.device != "cpu":
         import torch
 
-        torch.cuda.set_device(wanted.device)
-    dist.init_process_group(_BACKENDS[kind])
+        own = torch.device(wanted.device)
+        torch.cuda.set_device(own)
+    dist.init_process_group(_backend(wanted), timeout=_LONGEST_EXCHANGE, device_id=own)
+
+
+def _kind(wanted: Settings) -> str:
+    return wanted.device.partition(":")[0]
+
+
+def _backend(wanted: Settings) -> str:
+    return _BACKENDS[_kind(wanted)]
+
+
+def exchange_in_force(tensors: Iterable[Any], wanted: Settings) -> str:
+    """Read back over what these tensors are exchanged, among how many.
+
+    Raises Unsupported for a rank that exchanges over something else, or whose tensors are on another kind of device.
+    """
+    import torch.distributed as dist
+
+    over, kinds = dist.get_backend(), {tensor.device.type for tensor in tensors}
+    if over != _backend(wanted) or kinds - {_kind(wanted)}:
+        raise Unsupported(
+            f"on {_kind(wanted)} ranks exchange over {_backend(wanted)}; this one has {over}, and its tensors are on "
+            f"{' and '.join(sorted(kinds))}"
+        )
+    return f"{over}, {dist.get_world_size()} ranks"
 
 
 def undivided(wanted: Settings) -> str:
@@ -41,8 +73,6 @@ def shared(model: Any, wanted: Settings) -> tuple[Any, str]:
 
     The model's own parameters get the averaged gradients; ``fully_shard`` also divides them among the ranks.
     """
-    import torch.distributed as dist
-
     if wanted.variant == FSDP:
         how, called = _sharded(model, wanted), model
     else:
@@ -50,7 +80,7 @@ def shared(model: Any, wanted: Settings) -> tuple[Any, str]:
 
         called = DistributedDataParallel(model)
         how = type(called).__name__
-    return called, f"{how}, {dist.get_backend()}, {dist.get_world_size()} ranks"
+    return called, f"{how}, {exchange_in_force(model.parameters(), wanted)}"
 
 
 def _sharded(model: Any, wanted: Settings) -> str:
@@ -60,7 +90,7 @@ def _sharded(model: Any, wanted: Settings) -> str:
     from torch.distributed.fsdp import FSDPModule, fully_shard
     from torch.nn import ModuleList
 
-    mesh = init_device_mesh(wanted.device.partition(":")[0], (dist.get_world_size(),))
+    mesh = init_device_mesh(_kind(wanted), (dist.get_world_size(),))
     layers = [layer for held in model.modules() if isinstance(held, ModuleList) for layer in held]
     for layer in layers:
         fully_shard(layer, mesh=mesh)
@@ -124,5 +154,5 @@ def collectives(wanted: Settings) -> Collectives:
 
         return {"all_reduce": all_reduce, "all_gather": all_gather, "broadcast": broadcast}[operation]
 
-    in_force = {RANKS: f"torch.distributed, {dist.get_backend()}, {dist.get_world_size()} ranks"}
+    in_force = {RANKS: f"torch.distributed, {exchange_in_force((), wanted)}"}
     return Collectives(bind, None, lambda result: result.cpu().numpy(), in_force)
