@@ -159,10 +159,7 @@ def test_tensorflows_optimizer_makes_one_operator_of_a_convolution_its_bias_and_
 
     kernel, bias = tf.Variable(np.ones((3, 3, 3, 8), np.float32)), tf.Variable(np.ones(8, np.float32))
 
-    @tf.function
-    def layer(images: tf.Tensor) -> tf.Tensor:
-        return tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(images, kernel, 1, "SAME"), bias))
-
+    layer = tf.function(lambda images: tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(images, kernel, 1, "SAME"), bias)))
     images = tf.constant(np.ones((2, 8, 8, 3), np.float32))
     compilation = compilation_of(layer, "graph", lambda: layer, lambda: images, lambda *_: layer)
     assert compilation.operators is not None
