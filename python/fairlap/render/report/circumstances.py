@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.machine.hardware.device_links import link_facts
 from fairlap.render.plan_command import command_of
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
@@ -126,7 +127,7 @@ def warnings(work_result: WorkResult) -> Markup:
 
 
 def machine(shown: Results) -> Markup:
-    facts = shown.run.machine or {"facts": "none were recorded"}
+    facts = {**shown.run.machine, **link_facts(shown.run.roofs)} or {"facts": "none were recorded"}
     pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
     return tag("dl", pairs, class_="facts")
 
