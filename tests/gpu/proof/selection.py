@@ -100,7 +100,9 @@ _SELECTIONS: dict[str, Callable[[Rows], Rows]] = {
     "energy of a steady load": partial(_pivoted, by=("seconds", "trial"), across="field", figure="joules"),
     "copies to the device": _columns("mib", "pinned", "gb_per_s"),
     "the feeder": _columns("batch_mib", "order", "threads", "gb_per_s", "own_gb_per_s"),
-    "copies while the device works": _columns("batch_mib", "copies_s", "work_s", "both_s", "hidden_share"),
+    "copies while the device works": _columns(
+        "batch_mib", "copies_s", "work_s", "both_s", "hidden_share", "hidden_by_events"
+    ),
     "DataLoader": _columns("batch_mib", "workers", "gb_per_s", "note"),
     "roofs": _roofs,
     "links": _links,

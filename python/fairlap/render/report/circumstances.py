@@ -25,6 +25,7 @@ def feeding(shown: Results, work_result: WorkResult) -> Markup | None:
         return None
     named = dict.fromkeys(name for _, row in fed for name in row.stall_shares)
     causes = [name for name in named if name != UNKNOWN_CAUSE]
+    hidden, to_device = "copying hidden", shown.run.plan.device != "cpu"
     rows = [
         {
             "contestant": result.contestant,
@@ -34,10 +35,15 @@ def feeding(shown: Results, work_result: WorkResult) -> Markup | None:
             else "",
             "waited": quantity_text.share(row.waited_share.value) if row.waited_share else "",
             **{name: _share(row.stall_shares.get(name)) for name in causes},
+            **(
+                {hidden: _share(row.copies_hidden_share.value if row.copies_hidden_share else None)}
+                if to_device
+                else {}
+            ),
         }
         for result, row in fed
     ]
-    heads = ["contestant", "fed by", "items a second", "waited", *causes]
+    heads = ["contestant", "fed by", "items a second", "waited", *causes, *([hidden] if to_device else [])]
     names = [result.contestant for result, _ in fed]
     caption = f"{shown.run.plan.title_of(work_result.work)}, {work_result.conditions}"
     return table(caption, heads, rows, "feeding cards", names)
