@@ -29,6 +29,7 @@ PYBIND11_MODULE(_native, module) {
   register_cuda_streams(module);
   register_cuda_activity(module);
   register_cuda_roofs(module);
+  register_copy_trials(module);
   register_cuda_sharing(module);
   register_telemetry(module);
   register_feed(module);

@@ -8,6 +8,7 @@ void register_loop(pybind11::module_& module);
 void register_cuda(pybind11::module_& module);
 void register_cuda_streams(pybind11::module_& module);
 void register_cuda_activity(pybind11::module_& module);
+void register_copy_trials(pybind11::module_& module);
 void register_cuda_roofs(pybind11::module_& module);
 void register_cuda_sharing(pybind11::module_& module);
 void register_telemetry(pybind11::module_& module);

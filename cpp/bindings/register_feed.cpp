@@ -266,6 +266,21 @@ void register_stalls(py::module_& module) {
       .def_readonly("bytes", &feed::StallTimes::bytes);
 }
 
+void register_copy_times(py::module_& module) {
+  py::class_<feed::CopyTimes>(
+      module, "CopyTimes",
+      "How long timed copies to a device took, and how much of that was behind work on "
+      "other batches.")
+      .def_readonly("copies", &feed::CopyTimes::copies)
+      .def_readonly("copied_ns", &feed::CopyTimes::copied_ns)
+      .def_readonly("hidden_ns", &feed::CopyTimes::hidden_ns,
+                    "Behind work: from when the consumer's stream has a batch until it gets to its release.")
+      .def_readonly("without_stream", &feed::CopyTimes::without_stream,
+                    "Copies left out, since not one stream was named for all of the work on the batch.")
+      .def_readonly("lost", &feed::CopyTimes::lost,
+                    "Copies left out, since a batch was held while many others passed or an event failed.");
+}
+
 void register_batch(py::module_& module) {
   py::class_<Batch>(module, "Batch",
                     "A batch in host memory or on a device. It goes back to the feeder when it is released "
@@ -305,6 +320,7 @@ void register_feed(py::module_& module) {
   register_enums(module);
   register_sources(module);
   register_stalls(module);
+  register_copy_times(module);
   register_batch(module);
   py::class_<Feeder>(module, "Feeder", "Threads that fill slots with batches ahead of the consumer.")
       .def(py::init(&feeder_of), py::arg("source"), py::kw_only(), py::arg("batch"), py::arg("slots"),
@@ -328,5 +344,18 @@ void register_feed(py::module_& module) {
           },
           "The memory node that the pinned slots were put on, which is the device's; None where it is not "
           "known.")
+      .def(
+          "time_copies",
+          [](const Feeder& self, bool on) {
+            if (feed::Link* const link = self.staging().lending()->link()) link->time_copies(on);
+          },
+          py::arg("on"), "Time copies and the work on batches, or end that. In host memory there are none.")
+      .def_property_readonly(
+          "copy_times",
+          [](const Feeder& self) -> std::optional<feed::CopyTimes> {
+            const feed::Link* const link = self.staging().lending()->link();
+            return link == nullptr ? std::nullopt : link->copy_times();
+          },
+          "Of the copies that were timed; None where none ever were.")
       .def_property_readonly("stalls", [](const Feeder& self) { return self.staging().stalls(); });
 }

@@ -98,6 +98,22 @@ void* CudaLink::memory(std::size_t slot) const noexcept {
   return reinterpret_cast<void*>(memory_.handle() + slot * host_.stride);
 }
 
+void CudaLink::time_copies(bool on) {
+  or_link_failure([&] {
+    const std::scoped_lock lock(timing_);
+    if (!overlap_made_ && on) {
+      overlap_made_ = std::make_unique<CopyOverlap>(context_, host_.count);
+      overlap_ = overlap_made_.get();
+    }
+    if (overlap_made_) overlap_made_->turn(on);
+  });
+}
+
+std::optional<feed::CopyTimes> CudaLink::copy_times() const noexcept {
+  const CopyOverlap* const overlap = overlap_;
+  return overlap == nullptr ? std::nullopt : std::optional(overlap->times());
+}
+
 SlotUse CudaLink::use_seen(Slot& slot) const {
   if (!slot.sent) return SlotUse::none;
   const Driver& driver = context_.driver();
@@ -119,6 +135,11 @@ SlotUse CudaLink::use_of(std::size_t index) {
       const InContext in_context(context_);
       context_.driver().cuCtxSynchronize();
     }
+    if (slot.timed) {
+      const InContext in_context(context_);
+      overlap_.load()->settle(*slot.timed);
+      slot.timed.reset();
+    }
     slot.whole_context = slot.sent = false;
     slot.recorded = 0;
     return use;
@@ -132,7 +153,12 @@ void CudaLink::send(std::size_t index, std::size_t bytes) {
     const Driver& driver = context_.driver();
     const InContext in_context(context_);
     const std::size_t offset = index * host_.stride;
+    CopyOverlap* const overlap = overlap_;
+    const std::optional<std::uint64_t> timed =
+        overlap == nullptr ? std::nullopt : overlap->copy_begins(stream_.handle());
     driver.cuMemcpyHtoDAsync(memory_.handle() + offset, host_.memory + offset, bytes, stream_.handle());
+    if (timed) overlap->copy_ends(*timed, stream_.handle());
+    slot.timed = timed;
     driver.cuEventRecord(slot.copied.handle(), stream_.handle());
     slot.sent = true;
   });
@@ -157,15 +183,16 @@ void CudaLink::check(std::uintptr_t stream) {
   streams_seen_.push_back(stream);
 }
 
-void CudaLink::note_use(std::uintptr_t stream, Slot& slot) {
+std::optional<std::size_t> CudaLink::note_use(std::uintptr_t stream, Slot& slot) {
   const std::scoped_lock lock(using_);
   const Use use{stream, stream == cuda::STREAM_PER_THREAD ? std::this_thread::get_id() : std::thread::id()};
   const auto is_same = [&](const Use& other) {
     return other.stream == use.stream && other.thread == use.thread;
   };
-  if (std::any_of(slot.uses.begin(), slot.uses.end(), is_same)) return;
+  if (std::any_of(slot.uses.begin(), slot.uses.end(), is_same)) return std::nullopt;
   if (slot.used.size() == slot.uses.size()) slot.used.emplace_back(context_, cuda::CU_EVENT_DISABLE_TIMING);
   slot.uses.push_back(use);
+  return slot.uses.size() - 1;
 }
 
 void CudaLink::make_wait(std::uintptr_t stream, std::size_t index) {
@@ -176,20 +203,27 @@ void CudaLink::make_wait(std::uintptr_t stream, std::size_t index) {
       const InContext in_context(context_);
       context_.driver().cuStreamWaitEvent(as_stream(stream), slot.copied.handle(), 0U);
     }
-    note_use(stream, slot);
+    const std::optional<std::size_t> use = note_use(stream, slot);
+    if (!slot.timed || !use) return;
+    if (*use > 0) return overlap_.load()->has_other_work(*slot.timed);
+    const InContext in_context(context_);
+    overlap_.load()->work_begins(*slot.timed, as_stream(stream));
   });
 }
 
 void CudaLink::will_be_used(std::uintptr_t stream, std::size_t index) {
   or_link_failure([&] {
     check(stream);
-    note_use(stream, slots_[index]);
+    Slot& slot = slots_[index];
+    if (note_use(stream, slot) && slot.timed) overlap_.load()->has_other_work(*slot.timed);
   });
 }
 
 void CudaLink::used_by_unknown(std::size_t index) noexcept {
   const std::scoped_lock lock(using_);
-  slots_[index].unknown = true;
+  Slot& slot = slots_[index];
+  slot.unknown = true;
+  if (slot.timed) overlap_.load()->has_other_work(*slot.timed);
 }
 
 bool CudaLink::has_arrived(std::size_t index) {
@@ -212,6 +246,8 @@ void CudaLink::given_back(std::size_t index, bool all_named) noexcept {
           slot.whole_context = true;  // That thread's default stream cannot be named here.
           continue;
         }
+        if (slot.timed && &use == &slot.uses.front())
+          overlap_.load()->work_ends(*slot.timed, as_stream(use.stream));
         driver.cuEventRecord(slot.used[slot.recorded].handle(), as_stream(use.stream));
         ++slot.recorded;
       }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "cuda/driver/owned.hpp"
+#include "cuda_link/copy_overlap.hpp"
 #include "feed/link.hpp"
 
 namespace fairlap::cuda_link {
@@ -36,6 +38,8 @@ class CudaLink final : public feed::Link {
 
   [[nodiscard]] feed::dlpack::Device device() const noexcept override;
   [[nodiscard]] void* memory(std::size_t slot) const noexcept override;
+  void time_copies(bool on) override;
+  [[nodiscard]] std::optional<feed::CopyTimes> copy_times() const noexcept override;
   feed::SlotUse use_of(std::size_t slot) override;
   void send(std::size_t slot, std::size_t bytes) override;
   void make_wait(std::uintptr_t stream, std::size_t slot) override;
@@ -58,15 +62,17 @@ class CudaLink final : public feed::Link {
     std::vector<Use> uses;
     std::size_t recorded = 0;  // of the events of use
     bool sent = false;
-    bool unknown = false;        // used on a stream that was not named
-    bool whole_context = false;  // only an idle context proves that it is not in use
+    bool unknown = false;                // used on a stream that was not named
+    bool whole_context = false;          // only an idle context proves that it is not in use
+    std::optional<std::uint64_t> timed;  // the number of the copy, where it is timed
     std::exception_ptr failure;
   };
 
   CudaLink(cuda::BorrowedContext context, const feed::HostSlots& host, const CudaLinkSettings& settings);
   feed::SlotUse use_seen(Slot& slot) const;
   void check(std::uintptr_t stream);
-  void note_use(std::uintptr_t stream, Slot& slot);
+  // The number of the use, unless the stream was known to use it.
+  std::optional<std::size_t> note_use(std::uintptr_t stream, Slot& slot);
   [[nodiscard]] bool is_at_rest(std::chrono::nanoseconds patience);
 
   feed::HostSlots host_;
@@ -80,6 +86,9 @@ class CudaLink final : public feed::Link {
   std::mutex sending_;  // a copy and its event follow each other
   std::mutex using_;
   std::vector<std::uintptr_t> streams_seen_;  // known to be of our context
+  std::mutex timing_;
+  std::unique_ptr<CopyOverlap> overlap_made_;
+  std::atomic<CopyOverlap*> overlap_ = nullptr;  // for those who do not make it
 };
 
 // For a feeder's settings. Throws Unavailable where there is no driver.

@@ -18,8 +18,8 @@
  *
  * Kinds for fake_cuda_outstanding: "streams", "events", "device_allocations", "device_bytes",
  * "host_allocations", "host_registrations", "graphs", "graph_execs", "modules", "further_modules" (beyond the
- * first of each context), "primary_retains", "pushed_contexts". Streams and contexts made through this header
- * are a framework's and are not counted.
+ * first of each context), "primary_retains", "pushed_contexts", "peer_accesses". Streams and contexts made
+ * through this header are a framework's and are not counted.
  */
 #ifndef FAIRLAP_FAKES_FAKE_CUDA_H
 #define FAIRLAP_FAKES_FAKE_CUDA_H
@@ -100,6 +100,13 @@ FAKE_CUDA_API void fake_cuda_set_instruction_rate(const char* operation, double 
 /* Kernels of roofs that repeat this PTX operation find all sums wrong when they check them. */
 FAKE_CUDA_API void fake_cuda_set_wrong_sums(const char* operation);
 FAKE_CUDA_API void fake_cuda_set_bandwidths(double cache_bytes_per_second, double memory_bytes_per_second);
+/* How fast the link to the host is in each direction, which do not slow each other down (25e9), and what each
+ * copy or fill takes besides (1000 ns). */
+FAKE_CUDA_API void fake_cuda_set_link(double to_device_bytes_per_second, double from_device_bytes_per_second,
+                                      int64_t latency_ns);
+/* How fast copies from one device to another are once a context of one has access to one of the other; the
+ * two devices can then have it both ways. Without it copies go through the host: into it and out of it. */
+FAKE_CUDA_API void fake_cuda_set_peer_link(int from, int to, double bytes_per_second);
 
 /* The clock. */
 FAKE_CUDA_API int64_t fake_cuda_now_ns(void);

@@ -26,6 +26,17 @@ struct HostSlots {
 // What keeps a slot that was given back from being filled again.
 enum class SlotUse { none, copied_from, worked_on };
 
+// Of copies that were timed: how long they took, and how much of that was behind work on other batches.
+struct CopyTimes {
+  std::uint64_t copies = 0;
+  double copied_ns = 0.0;
+  double hidden_ns = 0.0;
+  // Left out: no stream was named for all of the work on the batch, or several.
+  std::uint64_t without_stream = 0;
+  // Left out: a batch was held while many others passed, or an event failed.
+  std::uint64_t lost = 0;
+};
+
 // From slots in host memory to as many slots on a device. Copies and the work of consumers run on the
 // device's own time, so that a slot may still be in use when every holder here has given it back; the link
 // knows. Each slot is used by one thread at a time, except where stated.
@@ -41,6 +52,11 @@ class Link {
 
   // The memory node that the slots in host memory were put on, for being near the device.
   [[nodiscard]] virtual std::optional<int> host_node() const noexcept { return std::nullopt; }
+
+  // Times copies and the work on batches from the next copy on, or ends that, where a link can. Throws
+  // LinkFailed.
+  virtual void time_copies(bool /*on*/) {}
+  [[nodiscard]] virtual std::optional<CopyTimes> copy_times() const noexcept { return std::nullopt; }
 
   // By those who fill. Both throw LinkFailed.
   virtual SlotUse use_of(std::size_t slot) = 0;

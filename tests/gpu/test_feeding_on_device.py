@@ -44,6 +44,26 @@ def test_torch_gets_every_batch_whole_while_its_stream_lags_behind(
     assert parts == pytest.approx(stalls.wall_ns, rel=0.01)
 
 
+@pytest.mark.parametrize(("slots", "least", "most"), [(1, 0.0, 0.1), (4, 0.9, 1.0)])
+def test_copies_are_hidden_behind_long_work_unless_each_waits_for_it(
+    torch: Any, stream: Any, slots: int, least: float, most: float
+) -> None:
+    heavy = torch.randn(MATRIX, MATRIX, device="cuda")
+    with Feeder(SAMPLES, batch=BATCH, slots=slots, epochs=4, device="cuda:0") as feeder:
+        feeder.time_copies()
+        for batch in feeder:
+            tensor = torch.from_dlpack(batch)
+            torch.matmul(heavy, heavy)
+            tensor.sum()
+            del tensor
+            batch.release()
+        torch.cuda.synchronize()
+        times = feeder.copy_times
+    assert times is not None
+    assert times.copies >= 32
+    assert least <= times.hidden_ns / times.copied_ns <= most
+
+
 def test_a_second_stream_that_the_release_names_is_waited_for(torch: Any, stream: Any) -> None:
     side = torch.cuda.Stream()
     heavy = torch.randn(MATRIX, MATRIX, device="cuda")

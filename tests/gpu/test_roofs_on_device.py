@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from fairlap.engine.cuda.call_records import recorded_calls
 from fairlap.errors import NotAvailable
+from fairlap.machine.hardware.device_links import BOTH, FROM_DEVICE, TO_DEVICE, share_of_pcie
 from fairlap.machine.hardware.device_roofs import measured_on_device
 
 # Far beyond any device: a loop that was optimised away would be faster still.
-MOST_OPERATIONS_PER_S, MOST_BYTES_PER_S = 1e17, 1e15
+MOST_OPERATIONS_PER_S, MOST_BYTES_PER_S, MOST_LINK_BYTES_PER_S = 1e17, 1e15, 1e12
 SPINS_NS = (20_000, 100_000)
 LARGEST_RECORD_BIAS_NS = 10_000
 
@@ -32,6 +33,16 @@ def test_matrix_units_are_faster_than_lanes_and_the_cache_than_the_memory() -> N
     assert all(peaks[name] > peaks["fp32"] for name in ("fp16", "bf16", "int8") if name in peaks)
     if {"L2", "memory"} <= found.bytes_per_s.keys():
         assert found.bytes_per_s["L2"].value > found.bytes_per_s["memory"].value
+
+
+def test_every_link_has_a_speed_that_a_link_can_have_and_none_that_pcie_does_not_allow() -> None:
+    found = measured_on_device("cuda:0", seconds=0.05)
+    assert found.links.keys() == {TO_DEVICE, FROM_DEVICE, BOTH}
+    assert all(1e8 < link.bytes_per_s.value < MOST_LINK_BYTES_PER_S for link in found.links.values())
+    one_way = max(found.links[way].bytes_per_s.value for way in (TO_DEVICE, FROM_DEVICE))
+    assert found.links[BOTH].bytes_per_s.value > 0.9 * one_way
+    shares = [share_of_pcie(found, way) for way in found.links]
+    assert all(share < 1.01 for share in shares if share is not None)
 
 
 def test_the_records_of_a_call_are_its_kernels_and_no_others(context: Any, spinner: Any, own_stream: Any) -> None:

@@ -57,7 +57,7 @@ def fed(contestants: tuple[str, ...]) -> Run:
     run = run_of(contestants, batches=(4,), blocks=6)
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     for process in run.processes:
-        causes = (
+        causes: dict[str, Any] = (
             {"source_ns": 5e7, "staging_ns": 1.5e8, "no_slot_ns": 0.0} if process.contestant == contestants[0] else {}
         )
         process.feeding = Feeding(4000, 1000, wall_ns=1e9, work_ns=8e8, waited_ns=2e8, **causes)

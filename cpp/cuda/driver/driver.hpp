@@ -59,6 +59,7 @@ class DriverFunction {
   FORM(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId, 4010, true)                               \
   FORM(cuDeviceGetUuid, cuDeviceGetUuid_v2, 11040, false)                                  \
   FORM(cuDeviceGetAttribute, cuDeviceGetAttribute, 2000, true)                             \
+  FORM(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer, 4000, false)                          \
   FORM(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, 7000, true)                 \
   FORM(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, true)                     \
   FORM(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, 11000, true)               \
@@ -71,6 +72,8 @@ class DriverFunction {
   FORM(cuCtxGetLimit, cuCtxGetLimit, 3010, true)                                           \
   FORM(cuCtxResetPersistingL2Cache, cuCtxResetPersistingL2Cache, 11000, false)             \
   FORM(cuCtxRecordEvent, cuCtxRecordEvent, 12050, false)                                   \
+  FORM(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, 4000, false)                          \
+  FORM(cuCtxDisablePeerAccess, cuCtxDisablePeerAccess, 4000, false)                        \
   FORM(cuStreamCreate, cuStreamCreate, 2000, true)                                         \
   FORM(cuStreamDestroy, cuStreamDestroy_v2, 4000, true)                                    \
   FORM(cuStreamGetCtx, cuStreamGetCtx, 9020, true)                                         \
@@ -98,6 +101,7 @@ class DriverFunction {
   FORM(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 3020, true)                                \
   FORM(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, 3020, true)                                \
   FORM(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 3020, true)                                \
+  FORM(cuMemcpyPeerAsync, cuMemcpyPeerAsync, 4000, false)                                  \
   FORM(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, false)                                  \
   FORM(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2, 11000, false)                            \
   FORM(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, false)                              \

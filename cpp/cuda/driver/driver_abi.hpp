@@ -44,6 +44,7 @@ constexpr CUresult CUDA_ERROR_INVALID_DEVICE = 101;
 constexpr CUresult CUDA_ERROR_INVALID_CONTEXT = 201;
 constexpr CUresult CUDA_ERROR_ECC_UNCORRECTABLE = 214;
 constexpr CUresult CUDA_ERROR_UNSUPPORTED_LIMIT = 215;
+constexpr CUresult CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217;
 constexpr CUresult CUDA_ERROR_INVALID_PTX = 218;
 constexpr CUresult CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222;
 // abi-since: 12080
@@ -54,6 +55,8 @@ constexpr CUresult CUDA_ERROR_NOT_READY = 600;
 constexpr CUresult CUDA_ERROR_ILLEGAL_ADDRESS = 700;
 constexpr CUresult CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701;
 constexpr CUresult CUDA_ERROR_LAUNCH_TIMEOUT = 702;
+constexpr CUresult CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704;
+constexpr CUresult CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705;
 constexpr CUresult CUDA_ERROR_CONTEXT_IS_DESTROYED = 709;
 constexpr CUresult CUDA_ERROR_ASSERT = 710;
 constexpr CUresult CUDA_ERROR_HARDWARE_STACK_ERROR = 714;
@@ -134,6 +137,7 @@ using PFN_cuDeviceGetName = CUresult (*)(char*, int, CUdevice);
 using PFN_cuDeviceGetPCIBusId = CUresult (*)(char*, int, CUdevice);
 using PFN_cuDeviceGetUuid_v2 = CUresult (*)(CUuuid*, CUdevice);
 using PFN_cuDeviceGetAttribute = CUresult (*)(int*, CUdevice_attribute, CUdevice);
+using PFN_cuDeviceCanAccessPeer = CUresult (*)(int*, CUdevice, CUdevice);
 using PFN_cuDevicePrimaryCtxGetState = CUresult (*)(CUdevice, unsigned int*, int*);
 using PFN_cuDevicePrimaryCtxRetain = CUresult (*)(CUcontext*, CUdevice);
 using PFN_cuDevicePrimaryCtxRelease_v2 = CUresult (*)(CUdevice);
@@ -147,6 +151,8 @@ using PFN_cuCtxSynchronize = CUresult (*)();
 using PFN_cuCtxGetLimit = CUresult (*)(std::size_t*, CUlimit);
 using PFN_cuCtxResetPersistingL2Cache = CUresult (*)();
 using PFN_cuCtxRecordEvent = CUresult (*)(CUcontext, CUevent);
+using PFN_cuCtxEnablePeerAccess = CUresult (*)(CUcontext, unsigned int);
+using PFN_cuCtxDisablePeerAccess = CUresult (*)(CUcontext);
 
 using PFN_cuStreamCreate = CUresult (*)(CUstream*, unsigned int);
 using PFN_cuStreamDestroy_v2 = CUresult (*)(CUstream);
@@ -177,6 +183,8 @@ using PFN_cuMemHostUnregister = CUresult (*)(void*);
 using PFN_cuMemcpyHtoDAsync_v2 = CUresult (*)(CUdeviceptr, const void*, std::size_t, CUstream);
 using PFN_cuMemcpyDtoHAsync_v2 = CUresult (*)(void*, CUdeviceptr, std::size_t, CUstream);
 using PFN_cuMemcpyDtoDAsync_v2 = CUresult (*)(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+using PFN_cuMemcpyPeerAsync = CUresult (*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t,
+                                           CUstream);
 
 using PFN_cuIpcGetMemHandle = CUresult (*)(CUipcMemHandle*, CUdeviceptr);
 using PFN_cuIpcOpenMemHandle_v2 = CUresult (*)(CUdeviceptr*, CUipcMemHandle, unsigned int);

@@ -28,6 +28,8 @@ void destroy_context(World& w, Handle handle) {
   if (device.primary == handle) device.primary = 0;
   std::erase_if(w.captures, [&](const CapturePtr& capture) { return capture->context == handle; });
   std::erase_if(w.modules, [&](const auto& module) { return module.second.context == handle; });
+  std::erase_if(w.peer_accesses,
+                [&](const auto& access) { return access.first == handle || access.second == handle; });
   w.contexts.erase(handle);
 }
 
@@ -46,6 +48,10 @@ namespace {
 
 bool exists(const World& w, CUdevice device) {
   return device >= 0 && static_cast<std::size_t>(device) < w.devices.size();
+}
+
+bool are_linked(const World& w, int device, int peer) {
+  return w.peer_links.contains({device, peer}) || w.peer_links.contains({peer, device});
 }
 
 // One limit is modelled. Real drivers know numbers up to 9, of which the last is refused in this way.
@@ -204,6 +210,37 @@ FAKE_EXPORT CUresult cuCtxWaitEvent(CUcontext hContext, CUevent hEvent) {
     w.timeline.submit(barrier, {context->barrier, event->record});
     context->barrier = barrier;
     return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  return entry("cuDeviceCanAccessPeer", [&](World& w, Lock&) -> CUresult {
+    if (!exists(w, device) || !exists(w, peer)) return CUDA_ERROR_INVALID_DEVICE;
+    if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *can = device != peer && are_linked(w, device, peer) ? 1 : 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer_context, unsigned int flags) {
+  return entry("cuCtxEnablePeerAccess", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr context = current_context(w);
+    const ContextPtr peer = find_context(w, number(peer_context));
+    if (!context || !peer || context == peer) return CUDA_ERROR_INVALID_CONTEXT;
+    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!are_linked(w, context->device, peer->device)) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    const bool is_new = w.peer_accesses.insert({context->handle, peer->handle}).second;
+    return is_new ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxDisablePeerAccess(CUcontext peer_context) {
+  return entry("cuCtxDisablePeerAccess", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr context = current_context(w);
+    const ContextPtr peer = find_context(w, number(peer_context));
+    if (!context || !peer) return CUDA_ERROR_INVALID_CONTEXT;
+    const bool was_there = w.peer_accesses.erase({context->handle, peer->handle}) > 0;
+    return was_there ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
   });
 }
 

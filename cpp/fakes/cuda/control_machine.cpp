@@ -198,6 +198,7 @@ int64_t fake_cuda_outstanding(const char* kind) {
   if (name == "captures") return static_cast<std::int64_t>(w.captures.size());
   if (name == "primary_retains") return count_retains(w);
   if (name == "pushed_contexts") return w.pushed_contexts;
+  if (name == "peer_accesses") return static_cast<std::int64_t>(w.peer_accesses.size());
   return -1;
 }
 

@@ -65,6 +65,20 @@ void fake_cuda_set_bandwidths(double cache_bytes_per_second, double memory_bytes
   world().memory_bytes_per_s = memory_bytes_per_second;
 }
 
+void fake_cuda_set_link(double to_device_bytes_per_second, double from_device_bytes_per_second,
+                        int64_t latency_ns) {
+  const Lock lock = locked();
+  World& w = world();
+  w.to_device_bytes_per_s = to_device_bytes_per_second;
+  w.from_device_bytes_per_s = from_device_bytes_per_second;
+  w.copy_latency_ns = latency_ns;
+}
+
+void fake_cuda_set_peer_link(int from, int to, double bytes_per_second) {
+  const Lock lock = locked();
+  world().peer_links[{from, to}] = bytes_per_second;
+}
+
 int64_t fake_cuda_now_ns(void) {
   const Lock lock = locked();
   return world().timeline.now_ns();

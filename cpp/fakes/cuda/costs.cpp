@@ -21,6 +21,7 @@ std::map<std::string, std::int64_t> default_costs_ns() {
       {"cuMemcpyHtoDAsync_v2", 2000},
       {"cuMemcpyDtoHAsync_v2", 2000},
       {"cuMemcpyDtoDAsync_v2", 2000},
+      {"cuMemcpyPeerAsync", 2000},
       {"cuMemAlloc_v2", 100'000},
       {"cuMemHostAlloc", 200'000},
       {"cuCtxSynchronize", 1000},

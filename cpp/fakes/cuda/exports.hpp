@@ -21,6 +21,7 @@ CUresult cuDeviceGetName(char*, int, CUdevice);
 CUresult cuDeviceGetPCIBusId(char*, int, CUdevice);
 CUresult cuDeviceGetUuid_v2(CUuuid*, CUdevice);
 CUresult cuDeviceGetAttribute(int*, CUdevice_attribute, CUdevice);
+CUresult cuDeviceCanAccessPeer(int*, CUdevice, CUdevice);
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned int*, int*);
 CUresult cuDevicePrimaryCtxRetain(CUcontext*, CUdevice);
@@ -35,6 +36,8 @@ CUresult cuCtxResetPersistingL2Cache();
 CUresult cuCtxSynchronize();
 CUresult cuCtxRecordEvent(CUcontext, CUevent);
 CUresult cuCtxWaitEvent(CUcontext, CUevent);
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned int);
+CUresult cuCtxDisablePeerAccess(CUcontext);
 
 CUresult cuStreamCreate(CUstream*, unsigned int);
 CUresult cuStreamDestroy_v2(CUstream);
@@ -69,6 +72,7 @@ CUresult cuMemsetD32Async(CUdeviceptr, unsigned int, std::size_t, CUstream);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
 CUresult cuMemcpyDtoHAsync_v2(void*, CUdeviceptr, std::size_t, CUstream);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr);

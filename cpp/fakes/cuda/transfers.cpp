@@ -11,18 +11,17 @@
 namespace fairlap::fakes {
 namespace {
 
-constexpr std::int64_t kLatencyNs = 1000;
-constexpr std::uint64_t kLinkBytesPerUs = 25'000;       // between host and device
-constexpr std::uint64_t kDeviceBytesPerUs = 2'000'000;  // within the device
+constexpr double kDeviceBytesPerS = 2e12;  // within the device
 
 // CUPTI's numbers for the kinds of copies.
 constexpr int kHostToDevice = 1;
 constexpr int kDeviceToHost = 2;
 constexpr int kDeviceToDevice = 8;
 constexpr int kHostToHost = 9;
+constexpr int kPeerToPeer = 10;
 
-std::int64_t span_ns(std::uint64_t bytes, std::uint64_t bytes_per_us) {
-  return kLatencyNs + static_cast<std::int64_t>(bytes * 1000 / bytes_per_us);
+std::int64_t span_ns(const World& w, std::uint64_t bytes, double bytes_per_s) {
+  return w.copy_latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) * 1e9 / bytes_per_s);
 }
 
 std::uint8_t* bytes_at(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(address); }
@@ -36,7 +35,7 @@ CUresult fill(World& w, CUstream hStream, CUdeviceptr address, std::uint32_t val
   const std::uint64_t bytes = width * count;
   if (address % width != 0 || memory_used(w, address, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Task task;
-  task.duration_ns = span_ns(bytes, kDeviceBytesPerUs);
+  task.duration_ns = span_ns(w, bytes, kDeviceBytesPerS);
   if (bytes <= kTruthfulBytes) {
     task.effect = [=](const Op&) {
       for (std::size_t i = 0; i < count; ++i) std::memcpy(bytes_at(address) + i * width, &value, width);
@@ -58,7 +57,10 @@ CUresult copy(World& w, Lock* blocking, CUdeviceptr to, CUdeviceptr from, std::s
   const bool to_device = on_device(to);
   const bool from_device = on_device(from);
   Task task;
-  task.duration_ns = span_ns(bytes, to_device && from_device ? kDeviceBytesPerUs : kLinkBytesPerUs);
+  task.duration_ns = span_ns(w, bytes,
+                             to_device && from_device ? kDeviceBytesPerS
+                             : to_device              ? w.to_device_bytes_per_s
+                                                      : w.from_device_bytes_per_s);
   if (bytes <= kTruthfulBytes) {
     task.effect = [=](const Op&) { std::memcpy(bytes_at(to), bytes_at(from), bytes); };
   }
@@ -78,13 +80,25 @@ CUresult checked_copy(World& w, Lock* blocking, CUdeviceptr to, bool to_device, 
   return copy(w, blocking, to, from, bytes, stream);
 }
 
+bool has_access(const World& w, const Context& from, const Context& to) {
+  return w.peer_accesses.contains({from.handle, to.handle}) ||
+         w.peer_accesses.contains({to.handle, from.handle});
+}
+
+// Through the host a copy goes over both links, one after the other.
+std::int64_t peer_span_ns(const World& w, const Context& from, const Context& to, std::uint64_t bytes) {
+  const auto link = w.peer_links.find({from.device, to.device});
+  if (from.device == to.device) return span_ns(w, bytes, kDeviceBytesPerS);
+  if (link != w.peer_links.end() && has_access(w, from, to)) return span_ns(w, bytes, link->second);
+  return span_ns(w, bytes, w.from_device_bytes_per_s) + span_ns(w, bytes, w.to_device_bytes_per_s);
+}
+
 CUdeviceptr address_of(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
 }  // namespace
 
 fake_cuda_activity copy_activity(int copy_kind, std::uint64_t bytes) {
   fake_cuda_activity activity{};
-  constexpr int kPeerToPeer = 10;
   activity.kind = copy_kind == kPeerToPeer ? 22 : 1;
   activity.copy_kind = copy_kind;
   activity.bytes = bytes;
@@ -122,6 +136,31 @@ FAKE_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std:
                                           CUstream stream) {
   return entry("cuMemcpyDtoDAsync_v2", [&](World& w, Lock&) -> CUresult {
     return checked_copy(w, nullptr, to, true, from, true, bytes, stream);
+  });
+}
+
+FAKE_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                                       CUcontext from_context, std::size_t bytes, CUstream hStream) {
+  return entry("cuMemcpyPeerAsync", [&](World& w, Lock&) -> CUresult {
+    if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
+    const ContextPtr target = find_context(w, number(to_context));
+    const ContextPtr source = find_context(w, number(from_context));
+    if (!target || !source) return CUDA_ERROR_INVALID_CONTEXT;
+    const auto is_of = [&](CUdeviceptr address, const Context& context) {
+      const Allocation* const memory = memory_used(w, address, bytes);
+      return memory != nullptr && memory->kind == Allocation::Kind::device &&
+             memory->device == context.device;
+    };
+    if (!is_of(to, *target) || !is_of(from, *source)) return CUDA_ERROR_INVALID_VALUE;
+    StreamPtr stream;
+    if (const CUresult error = find_stream(w, hStream, stream); error != CUDA_SUCCESS) return error;
+    Task task;
+    task.duration_ns = peer_span_ns(w, *source, *target, bytes);
+    if (bytes <= kTruthfulBytes) {
+      task.effect = [=](const Op&) { std::memcpy(bytes_at(to), bytes_at(from), bytes); };
+    }
+    task.activity = copy_activity(kPeerToPeer, bytes);
+    return enqueue(w, *stream, std::move(task));
   });
 }
 

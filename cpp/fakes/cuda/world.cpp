@@ -74,6 +74,10 @@ void reset_world(World& w) {
   w.operations_with_wrong_sums.clear();
   w.cache_bytes_per_s = 6e12;
   w.memory_bytes_per_s = 3e12;
+  w.to_device_bytes_per_s = w.from_device_bytes_per_s = 25e9;
+  w.copy_latency_ns = 1000;
+  w.peer_links.clear();
+  w.peer_accesses.clear();
   w.devices.assign(1, new_device(0));
   w.contexts.clear();
   w.events.clear();

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fakes/cuda/timeline.hpp"
@@ -164,6 +165,11 @@ struct World {
   std::set<std::string> operations_with_wrong_sums;
   double cache_bytes_per_s = 0.0;
   double memory_bytes_per_s = 0.0;
+  double to_device_bytes_per_s = 0.0;  // over the link to the host
+  double from_device_bytes_per_s = 0.0;
+  std::int64_t copy_latency_ns = 0;
+  std::map<std::pair<int, int>, double> peer_links;   // bytes a second, from one device to another
+  std::set<std::pair<Handle, Handle>> peer_accesses;  // of contexts, each to another
 
   std::vector<Device> devices;
   std::map<Handle, ContextPtr> contexts;

@@ -164,4 +164,56 @@ TEST("host memory is registered once, and only memory that is not pinned already
   CHECK_EQUAL(cuMemFreeHost(pinned), CUDA_SUCCESS);
 }
 
+// CUDA Driver API 13.0, "Peer Context Memory Access": cuDeviceCanAccessPeer gives 1 where contexts of a
+// device are capable of accessing memory of contexts of another; cuCtxEnablePeerAccess gives
+// CUDA_ERROR_PEER_ACCESS_UNSUPPORTED where it does not, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED the second
+// time and CUDA_ERROR_INVALID_VALUE for flags, and access is granted in one direction; cuCtxDisablePeerAccess
+// gives CUDA_ERROR_PEER_ACCESS_NOT_ENABLED where there was none.
+TEST("a context has access to another's memory once it was asked for, where the devices can") {
+  const FrameworkAtWork at_work;
+  fake_cuda_set_device_count(3);
+  fake_cuda_set_peer_link(0, 1, 300e9);
+  const auto other = reinterpret_cast<CUcontext>(fake_cuda_activate_primary_context(1));
+  const auto apart = reinterpret_cast<CUcontext>(fake_cuda_activate_primary_context(2));
+  int can = -1;
+  CHECK_EQUAL(cuDeviceCanAccessPeer(&can, 0, 1), CUDA_SUCCESS);
+  CHECK_EQUAL(can, 1);
+  CHECK_EQUAL(cuDeviceCanAccessPeer(&can, 0, 2), CUDA_SUCCESS);
+  CHECK_EQUAL(can, 0);
+  CHECK_EQUAL(cuDeviceCanAccessPeer(&can, 0, 3), CUDA_ERROR_INVALID_DEVICE);
+  CHECK_EQUAL(cuCtxEnablePeerAccess(apart, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  CHECK_EQUAL(cuCtxEnablePeerAccess(other, 1), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuCtxEnablePeerAccess(at_work.c(), 0), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxDisablePeerAccess(other), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  CHECK_EQUAL(cuCtxEnablePeerAccess(other, 0), CUDA_SUCCESS);
+  CHECK_EQUAL(cuCtxEnablePeerAccess(other, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  CHECK_EQUAL(fake_cuda_outstanding("peer_accesses"), 1);
+  CHECK_EQUAL(cuCtxDisablePeerAccess(other), CUDA_SUCCESS);
+  CHECK_EQUAL(fake_cuda_outstanding("peer_accesses"), 0);
+}
+
+// The same, cuMemcpyPeerAsync: it "copies from device memory in one context to device memory in another
+// context", each named with its own; memory of the other or of the host is an invalid value.
+TEST("a copy between contexts takes the memory of each, and its bytes arrive") {
+  const FrameworkAtWork at_work;
+  fake_cuda_set_device_count(2);
+  const auto other = reinterpret_cast<CUcontext>(fake_cuda_activate_primary_context(1));
+  CUdeviceptr here = 0;
+  CUdeviceptr there = 0;
+  CHECK_EQUAL(cuMemAlloc_v2(&here, 64), CUDA_SUCCESS);
+  CHECK_EQUAL(cuCtxPushCurrent_v2(other), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemAlloc_v2(&there, 64), CUDA_SUCCESS);
+  CUcontext popped = nullptr;
+  CHECK_EQUAL(cuCtxPopCurrent_v2(&popped), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemsetD32Async(here, 7, 16, at_work.s()), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemcpyPeerAsync(there, other, here, at_work.c(), 64, at_work.s()), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemcpyPeerAsync(there, at_work.c(), here, other, 64, at_work.s()), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemcpyPeerAsync(there, nullptr, here, at_work.c(), 64, at_work.s()),
+              CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuStreamSynchronize(at_work.s()), CUDA_SUCCESS);
+  std::uint32_t arrived = 0;
+  CHECK_EQUAL(cuMemcpyDtoH_v2(&arrived, there + 60, sizeof arrived), CUDA_SUCCESS);
+  CHECK_EQUAL(arrived, 7U);
+}
+
 TEST_MAIN()

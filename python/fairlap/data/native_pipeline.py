@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.data.pipeline import NUMBERS, WAITED, Job, Pipeline
+from fairlap.data.timed_copies import TimedCopies
 from fairlap.engine import Batch, Feeder
 from fairlap.frameworks.contract import Fed
 from fairlap.models.arrays import Arrays
@@ -87,6 +88,27 @@ class NativePipeline(Pipeline):
         causes = {cause: sum(getattr(stalls, cause) for stalls in stalls_of_feeders) for cause in _CAUSES}
         causes["staging_ns"] += sum(stalls.link_ns or 0 for stalls in stalls_of_feeders)
         return {WAITED: sum(causes.values()), **causes}
+
+    def time_copies(self, on: bool) -> None:
+        for feeder in self._feeders.values():
+            feeder.time_copies(on)
+
+    def copies(self) -> TimedCopies:
+        """Add up the copies of all inputs, each compared with the work on the same batches."""
+        times = [each for feeder in self._feeders.values() if (each := feeder.copy_times) is not None]
+        if not times:
+            return super().copies()
+        found = TimedCopies(
+            sum(each.copies for each in times),
+            sum(each.copied_ns for each in times),
+            sum(each.hidden_ns for each in times),
+        )
+        if found.copies:
+            return found
+        if any(each.without_stream for each in times):
+            return TimedCopies(absent="the framework does not name one stream for all of its work on a batch")
+        lost = " whose events did not fail" if any(each.lost for each in times) else ""
+        return TimedCopies(absent=f"too few batches were copied{lost}")
 
     def close(self) -> None:
         self.release()

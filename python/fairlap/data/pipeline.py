@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fairlap.data.timed_copies import TimedCopies
 from fairlap.models.arrays import Arrays
 
 NUMBERS = "fairlap.numbers"
@@ -47,6 +48,13 @@ class Pipeline(ABC):
     @abstractmethod
     def waits_ns(self) -> dict[str, int]:
         """Return the total waiting time so far, and its causes where the pipeline knows them."""
+
+    def time_copies(self, on: bool) -> None:  # noqa: B027  (most make none)
+        """Begin or end to time copies to a GPU; the events slow each call down by some microseconds."""
+
+    def copies(self) -> TimedCopies:
+        """Return what was timed of them so far, or why nothing was."""
+        return TimedCopies(absent="batches stay in host memory")
 
     @abstractmethod
     def close(self) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairlap.engine.feeding.feeder import (
         Batch,
         BatchReleased,
+        CopyTimes,
         Feeder,
         FeedingFailed,
         LinkFailed,
@@ -36,6 +37,7 @@ __all__ = [
     "Batch",
     "BatchReleased",
     "Clock",
+    "CopyTimes",
     "DeviceFailed",
     "DrawnCalls",
     "Feeder",
@@ -65,6 +67,7 @@ _HOME = {
     "Batch": "fairlap.engine.feeding.feeder",
     "BatchReleased": "fairlap.engine.feeding.feeder",
     "Clock": "fairlap.engine._native",
+    "CopyTimes": "fairlap.engine.feeding.feeder",
     "DeviceFailed": "fairlap.engine.cuda.libraries",
     "DrawnCalls": "fairlap.engine.timed_calls",
     "Feeder": "fairlap.engine.feeding.feeder",

@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'ColdCache', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'stream_cache_bytes', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'ColdCache', 'CopyTimes', 'CopyTrials', 'CopyWay', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'copy_trials', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'peer_copy_trials', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'stream_cache_bytes', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -496,6 +496,26 @@ class DeviceRoofTrials:
     @property
     def instructions(self) -> str:
         ...
+class CopyWay(enum.Enum):
+    """
+    Which way copies go between a device and its host.
+    """
+    both = 2
+    from_device = 1
+    to_device = 0
+class CopyTrials:
+    """
+    Trials of copies between two memories.
+    """
+    def rates(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> list[float]:
+        """
+        The bytes per second of each trial, of both directions together where there are two.
+        """
+    @property
+    def is_direct(self) -> bool:
+        """
+        Whether two devices read each other's memory; else it goes through the host's.
+        """
 class DeviceCopies:
     """
     Copies of a device's memory, each of which has ended when it returns.
@@ -706,6 +726,31 @@ class StallTimes:
     @property
     def wall_ns(self) -> int:
         ...
+class CopyTimes:
+    """
+    How long timed copies to a device took, and how much of that was behind work on other batches.
+    """
+    @property
+    def copied_ns(self) -> float:
+        ...
+    @property
+    def copies(self) -> int:
+        ...
+    @property
+    def hidden_ns(self) -> float:
+        """
+        Behind work: from when the consumer's stream has a batch until it gets to its release.
+        """
+    @property
+    def lost(self) -> int:
+        """
+        Copies left out, since a batch was held while many others passed or an event failed.
+        """
+    @property
+    def without_stream(self) -> int:
+        """
+        Copies left out, since not one stream was named for all of the work on the batch.
+        """
 class Batch:
     """
     A batch in host memory or on a device. It goes back to the feeder when it is released or forgotten, and every tensor made from it is gone.
@@ -759,9 +804,18 @@ class Feeder:
         """
         The next batch, or None at the end.
         """
+    def time_copies(self, on: bool) -> None:
+        """
+        Time copies and the work on batches, or end that. In host memory there are none.
+        """
     @property
     def batches(self) -> int:
         ...
+    @property
+    def copy_times(self) -> CopyTimes | None:
+        """
+        Of the copies that were timed; None where none ever were.
+        """
     @property
     def host_node(self) -> int | None:
         """
@@ -885,6 +939,8 @@ def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, 
     ...
 def clock(source: str = 'auto') -> Clock:
     ...
+def copy_trials(stream: OwnStream, way: CopyWay) -> CopyTrials:
+    ...
 def cuda_absent_because() -> str:
     """
     Why there is no CUDA here; empty when there is.
@@ -937,6 +993,8 @@ def launches_during(call: collections.abc.Callable[[], typing.Any], *, device: t
     """
     How many kernels and graphs were launched on each stream during one call, by its address.
     """
+def peer_copy_trials(source: OwnStream, target: OwnStream) -> CopyTrials:
+    ...
 def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> list[float]:
     ...
 def recorded_calls(call: collections.abc.Callable[[], typing.Any], *, calls: typing.SupportsInt | typing.SupportsIndex, device: typing.SupportsInt | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str]) -> list[RecordedCall]:

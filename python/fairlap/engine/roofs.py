@@ -21,7 +21,7 @@ class Trials:
     """Trials of the kernel that was the fastest here; ``rates`` are operations or bytes per second."""
 
     instructions: str
-    _trials: _native.RoofTrials | _native.DeviceRoofTrials
+    _trials: _native.RoofTrials | _native.DeviceRoofTrials | _native.CopyTrials
     rates: list[float] = field(default_factory=list)
 
     def take(self, seconds: float) -> None:

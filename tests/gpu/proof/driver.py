@@ -175,8 +175,11 @@ class Spinner:
         self._driver.call(function, *arguments)
 
 
-def rates_gb_per_s(context: PrimaryContext, size: int, *, pinned: bool) -> list[float]:
-    """Copy ``size`` bytes back to back on one stream, from one buffer to one on the device; return a rate a round."""
+def rates_gb_per_s(context: PrimaryContext, size: int, *, pinned: bool, back: bool = False) -> list[float]:
+    """Copy ``size`` bytes over and over on one stream between a buffer here and one on the device; a rate each round.
+
+    To the device, or ``back`` from it.
+    """
     driver, stream = DriverCalls(), ctypes.c_void_p(context.new_stream())
     host, device = ctypes.c_void_p(), ctypes.c_uint64()
     driver.call("cuMemAlloc_v2", ctypes.byref(device), ctypes.c_size_t(size))
@@ -190,7 +193,10 @@ def rates_gb_per_s(context: PrimaryContext, size: int, *, pinned: bool) -> list[
     def one_round() -> float:
         begun = time.perf_counter()
         for _ in range(copies):
-            driver.call("cuMemcpyHtoDAsync_v2", device, source, ctypes.c_size_t(size), stream)
+            if back:
+                driver.call("cuMemcpyDtoHAsync_v2", source, device, ctypes.c_size_t(size), stream)
+            else:
+                driver.call("cuMemcpyHtoDAsync_v2", device, source, ctypes.c_size_t(size), stream)
         driver.call("cuStreamSynchronize", stream)
         return copies * size / (time.perf_counter() - begun) / 1e9
 

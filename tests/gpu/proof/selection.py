@@ -72,6 +72,11 @@ def _roofs(rows: Rows) -> Rows:
     return [{"roof": row["roof"], "value": _scaled(row["value"], row["unit"]), "by": row["by"]} for row in rows]
 
 
+def _links(rows: Rows) -> Rows:
+    columns = ("way", "by", "trained_to", "share_of_pcie")
+    return [{"value": _scaled(row["value"], "B/s"), **{name: row[name] for name in columns}} for row in rows]
+
+
 def _copies(rows: Rows) -> Rows:
     name = "read_and_written_bytes_per_s"
     return [{"bytes": row["bytes"], "read and written": _scaled(row[name], "B/s")} for row in rows]
@@ -95,9 +100,13 @@ _SELECTIONS: dict[str, Callable[[Rows], Rows]] = {
     "energy of a steady load": partial(_pivoted, by=("seconds", "trial"), across="field", figure="joules"),
     "copies to the device": _columns("mib", "pinned", "gb_per_s"),
     "the feeder": _columns("batch_mib", "order", "threads", "gb_per_s", "own_gb_per_s"),
-    "copies while the device works": _columns("batch_mib", "copies_s", "work_s", "both_s", "hidden_share"),
+    "copies while the device works": _columns(
+        "batch_mib", "copies_s", "work_s", "both_s", "hidden_share", "hidden_by_events"
+    ),
     "DataLoader": _columns("batch_mib", "workers", "gb_per_s", "note"),
     "roofs": _roofs,
+    "links": _links,
+    "copies from pinned memory": _columns("way", "gb_per_s", "least"),
     "copies": _copies,
     "products": _fastest_products,
     "races": _columns("race", "contestant", "median_ns", "outcome", "note"),

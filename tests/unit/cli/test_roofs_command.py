@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 from command_line import invoke, output, refusal
 from fairlap.machine.hardware import device_roofs, roofs
-from fairlap.machine.hardware.roofs import Roof, Roofs
+from fairlap.machine.hardware.device_links import BOTH, TO_DEVICE
+from fairlap.machine.hardware.gpu_links import PcieLink
+from fairlap.machine.hardware.roofs import Link, Roof, Roofs
 
 _KEPT = Roofs(
     threads=1,
@@ -77,7 +81,8 @@ _ON_A_GPU = msgspec.structs.replace(
 
 def test_a_gpu_has_the_same_document_and_a_table_under_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_roofs, "kept_roofs_of_device", lambda device: _ON_A_GPU)
-    monkeypatch.setattr(device_roofs, "roofs_of_device", lambda device, again: _ON_A_GPU)
+    monkeypatch.setattr(device_roofs, "peers_to_measure", lambda device, roofs: [])
+    monkeypatch.setattr(device_roofs, "roofs_with_peers", lambda device: _ON_A_GPU)
     [found] = json.loads(output("roofs", "--device", "cuda:0", "--json"))["roofs"]
     [of_cpu] = json.loads(output("roofs", "--threads", "1", "--json"))["roofs"]
     assert found.keys() == of_cpu.keys()
@@ -85,6 +90,56 @@ def test_a_gpu_has_the_same_document_and_a_table_under_its_name(monkeypatch: pyt
     lines = output("roofs", "--device", "cuda:0").splitlines()
     assert "NVIDIA H100" in lines[0]
     assert [line.split()[0] for line in lines[1:]] == ["fp32", "memory", "int8"]
+
+
+_LINKS = msgspec.structs.replace(
+    _ON_A_GPU,
+    links={
+        TO_DEVICE: Link(Roof(14.2e9, 14.1e9, 14.3e9), "PCIe"),
+        BOTH: Link(Roof(25e9, 24e9, 26e9), "PCIe"),
+        "to 0000:c1:00.0": Link(Roof(366e9, 365e9, 367e9), "NVLink", "NVIDIA H100"),
+    },
+    pcie=PcieLink(4, 8, 5, 16),
+)
+
+
+def test_links_are_shown_beside_what_pcie_allows_and_what_it_was_trained_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_roofs, "kept_roofs_of_device", lambda device: _LINKS)
+    monkeypatch.setattr(device_roofs, "peers_to_measure", lambda device, roofs: [])
+    monkeypatch.setattr(device_roofs, "roofs_with_peers", lambda device: _LINKS)
+    lines = {line[:17].strip(): line for line in output("roofs", "--device", "cuda:0").splitlines()}
+    assert {"x8", "x16:", "15.8", "63.0"} <= set(next(lines[key] for key in lines if "link" in key).split())
+    assert {"14.2", "PCIe,", "90"} <= set(lines[TO_DEVICE].split())
+    assert {"25.0", "79"} <= set(lines[BOTH].split())
+    assert {"366.0", "NVLink", "H100)"} <= set(lines["to 0000:c1:00.0"].split())
+    [found] = json.loads(output("roofs", "--device", "cuda:0", "--json"))["roofs"]
+    assert found["links"][TO_DEVICE] == {
+        "bytes_per_s": {"value": 14.2e9, "low": 14.1e9, "high": 14.3e9},
+        "by": "PCIe",
+        "peer": "",
+    }
+    assert found["pcie"] == {"generation": 4, "width": 8, "most_generation": 5, "most_width": 16}
+
+
+def test_races_on_any_of_the_devices_are_waited_for_while_links_between_them_are_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held: list[str] = []
+
+    @contextmanager
+    def one_race(device: str) -> Iterator[None]:
+        held.append(device)
+        yield
+
+    def measured(device: str, again: bool) -> Roofs:
+        assert held == ["cuda:0", "cuda:1", "cuda:3"]
+        return _LINKS
+
+    monkeypatch.setattr("fairlap.cli.commands.machine.roofs.one_race", one_race)
+    monkeypatch.setattr(device_roofs, "kept_roofs_of_device", lambda device: _ON_A_GPU)
+    monkeypatch.setattr(device_roofs, "peers_to_measure", lambda device, roofs: [0, 3])
+    monkeypatch.setattr(device_roofs, "roofs_with_peers", measured)
+    assert invoke("roofs", "--device", "cuda:1").exit_code == 0
 
 
 def test_threads_are_not_for_a_gpu() -> None:

@@ -49,6 +49,34 @@ def test_batches_reach_a_consumer_that_runs_ahead_whole_and_in_order() -> None:
 
 
 @on_fakes
+def test_copies_are_hidden_behind_the_work_of_a_consumer_that_runs_ahead_and_never_with_one_slot() -> None:
+    for slots, work_ns, least, most in ((1, 1_000_000, 0.0, 0.0), (4, 10_000_000, 0.99, 1.0)):
+        machine = Machine()
+        machine.cuda.fake_cuda_set_cost(b"cuEventQuery", 20_000)  # time passes while the feeder's threads look
+        with Feeder(SAMPLES, batch=8, slots=slots, epochs=10, last="drop", device="cuda:0") as feeder:
+            assert feeder.copy_times is None
+            feeder.time_copies()
+            for batch in feeder:
+                batch.__dlpack__(stream=machine.stream)
+                machine.kernel(work_ns)
+                batch.release()
+            machine.synchronize()
+            times = feeder.copy_times
+        assert times is not None
+        assert (times.lost, times.without_stream) == (0, 0)
+        assert times.copies >= 100
+        assert least <= times.hidden_ns / times.copied_ns <= most + 1e-6
+        del batch, feeder
+
+
+@on_fakes
+def test_in_host_memory_there_are_no_copies_to_time() -> None:
+    with Feeder(SAMPLES, batch=8) as feeder:
+        feeder.time_copies()
+        assert feeder.copy_times is None
+
+
+@on_fakes
 def test_the_memory_node_of_the_slots_is_the_one_of_the_device_or_not_known() -> None:
     """Where the kernel has the fake device's address, it is a device of this machine."""
     Machine()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import tempfile
 from pathlib import Path
 
-from cuda_on_fakes import on_fakes
+from cuda_on_fakes import fakes, on_fakes
 from gpu.proof.parts import feeding
 from gpu.proof.record import Deadline, PartRecord, read
 
@@ -14,8 +15,11 @@ from gpu.proof.record import Deadline, PartRecord, read
 def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() -> None:
     feeding.BATCHES_MIB = (1, 4)
     feeding.TURNS, feeding.FEED_S = 1, 0.02
-    feeding.OVERLAP_MIB, feeding.OVERLAP_BATCHES = 1, 4
+    feeding.OVERLAP_MIB, feeding.OVERLAP_BATCHES = 1, 24
     feeding._DATA_MIB = 8
+    cuda = ctypes.CDLL(str(fakes() / "libfairlap_fake_cuda.so"))
+    cuda.fake_cuda_set_cost.argtypes = (ctypes.c_char_p, ctypes.c_int64)
+    cuda.fake_cuda_set_cost(b"cuEventQuery", 1_000_000)  # time passes while the feeder's threads look
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "part.json"
         record = PartRecord(file, 6, "made up")
@@ -42,6 +46,7 @@ def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() 
         assert row["stalls_off_by_share"] < 0.01
     [overlap] = tables["copies while the device works"]
     assert overlap["both_s"] > 0
+    assert 0 <= overlap["hidden_by_events"] <= 1
     goals = {goal["goal"]: goal for goal in content["goals"]}
-    assert len(goals) == 6
+    assert len(goals) == 7
     assert all(goal["figure"] is not None for goal in goals.values())

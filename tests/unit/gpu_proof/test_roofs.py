@@ -28,12 +28,14 @@ def content_of(record: PartRecord, path: Path) -> dict[str, Any]:
     return content
 
 
-def taken(products: list[dict[str, Any]] | Exception, copied: float) -> dict[str, Any]:
-    """All steps on a device of 60 Top/s in fp32, 1 Pop/s in bf16 and 3 TB/s."""
+def taken(products: list[dict[str, Any]] | Exception, copied: float, *, pinned_back: float = 44.0) -> dict[str, Any]:
+    """All steps on a device of 60 Top/s in fp32, 1 Pop/s in bf16 and 3 TB/s, and 55 and 45 GB/s over its link."""
     machine = Machine()
     machine.cuda.fake_cuda_set_instruction_rate.argtypes = (ctypes.c_char_p, ctypes.c_double)
     machine.cuda.fake_cuda_set_instruction_rate(b"fma.rn.f32", 30e12)
     machine.cuda.fake_cuda_set_instruction_rate(BF16, 1e15 / 4096)
+    machine.cuda.fake_cuda_set_link.argtypes = (ctypes.c_double, ctypes.c_double, ctypes.c_int64)
+    machine.cuda.fake_cuda_set_link(55e9, 45e9, 0)
 
     def collect(_module: str, *, limit_s: float, each: Callable[[dict[str, Any]], None]) -> None:
         assert limit_s > 0
@@ -45,6 +47,7 @@ def taken(products: list[dict[str, Any]] | Exception, copied: float) -> dict[str
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(roofs, "run_and_collect", collect)
         patch.setattr(roofs, "device_copy_bytes_per_s", lambda *_: copied)
+        patch.setattr(roofs, "rates_gb_per_s", lambda *_, pinned, back: [pinned_back if back else 54.0] * 3)
         patch.setattr(roofs, "SECONDS", 0.02)
         path = Path(folder) / "part.json"
         record = PartRecord(path, 7, "made up")
@@ -66,6 +69,10 @@ def test_every_step_is_taken_and_each_figure_is_compared_with_its_own() -> None:
     assert goals["memory"]["figure"] == pytest.approx(3 / 2.7, rel=1e-3)
     assert [goals[name]["reached"] for name in ("fp32", "bf16", "memory")] == [True] * 3
     assert goals["int8"]["reached"] is None
+    assert goals["host to device"]["figure"] == pytest.approx(55 / 54, rel=1e-3)
+    assert goals["device to host"]["figure"] == pytest.approx(45 / 44, rel=1e-3)
+    assert [goals[way]["reached"] for way in roofs.PINNED_WAYS] == [True, True]
+    assert [row["way"] for row in content["tables"]["links"]] == [*roofs.PINNED_WAYS, "both ways at once"]
     profile = next(goal for goal in content["goals"] if "profile" in goal["goal"])
     assert profile["reached"] is True
     [row] = content["tables"]["kernels of a profile"]
@@ -74,11 +81,11 @@ def test_every_step_is_taken_and_each_figure_is_compared_with_its_own() -> None:
 
 
 @on_fakes
-def test_a_roof_below_a_product_and_a_bandwidth_below_a_copy_are_goals_that_were_missed() -> None:
-    goals = {
-        goal["goal"].partition(":")[0]: goal["reached"] for goal in taken([product("fp32", 70e12)], 3.5e12)["goals"]
-    }
+def test_a_roof_below_a_product_and_a_bandwidth_or_a_link_below_a_copy_are_goals_that_were_missed() -> None:
+    content = taken([product("fp32", 70e12)], 3.5e12, pinned_back=47.0)
+    goals = {goal["goal"].partition(":")[0]: goal["reached"] for goal in content["goals"]}
     assert (goals["fp32"], goals["memory"]) == (False, False)
+    assert (goals["host to device"], goals["device to host"]) == (True, False)
 
 
 @on_fakes

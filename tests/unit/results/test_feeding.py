@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
+from fairlap.data.timed_copies import TimedCopies
 from fairlap.race.run import Run
 from fairlap.render.files import csv_file, markdown_file
 from fairlap.render.text.terminal import text_of
@@ -24,7 +26,7 @@ def fed_run(fed: Sequence[tuple[float, float]], *, causes: bool = True) -> Run:
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     for process, (items, share) in zip(run.processes, fed, strict=True):
         wall_ns = 1e13  # long, so that the counts are whole numbers
-        waits_ns = {name: part * share * wall_ns for name, part in CAUSES.items()} if causes else {}
+        waits_ns: dict[str, Any] = {name: part * share * wall_ns for name, part in CAUSES.items()} if causes else {}
         process.feeding = Feeding(
             items=round(items * 10_000),
             calls=round(items * 2_500),
@@ -153,3 +155,37 @@ def test_who_feeds_in_bursts_is_judged_by_the_whole_time_and_not_by_calls_that_d
     slower = next(line for line in text.splitlines() if line.split()[:2] == ["2", "torch"])
     assert "8.0" in slower
     assert "2.00" in slower
+
+
+def copies_run(shares: Sequence[float | None], absent: str = "") -> Run:
+    """As before, with this share of the copies to a GPU hidden in each process; None where none were timed."""
+    run = fed_run([(100.0, 0.1)] * len(shares))
+    for process, share in zip(run.processes, shares, strict=True):
+        copies = TimedCopies(absent=absent) if share is None else TimedCopies(100, 1e6, share * 1e6)
+        assert process.feeding is not None
+        process.feeding = msgspec.structs.replace(process.feeding, copies=copies)
+    return run
+
+
+def test_the_row_has_the_share_of_the_copies_that_was_hidden_with_its_interval() -> None:
+    row = row_of(copies_run([0.5, 0.52, 0.48, 0.55, 0.51, 0.49, 0.0, 1.0]))
+    assert row.copies_hidden_share is not None
+    assert row.copies_hidden_share.value == pytest.approx(0.51)
+    assert (row.copies_hidden_share.low, row.copies_hidden_share.high) == (0.0, 1.0)
+    assert line_of(copies_run([0.5, 0.5])).endswith(", 50 % of copying hidden behind work")
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (copies_run([None, None], "batches stay in host memory"), "batches stay in host memory"),
+        (copies_run([0.5, None], "too few batches were copied"), "too few batches were copied"),
+        (fed_run(TWO_FAR_APART), "copies were not timed"),
+        (a_run(blocks=2, listed="torch"), "nothing was fed; see --data"),
+    ],
+    ids=["on a CPU", "in one process", "by another worker", "not fed"],
+)
+def test_without_copies_the_share_is_absent_with_the_reason(run: Run, reason: str) -> None:
+    row = row_of(run)
+    assert row.copies_hidden_share is None
+    assert row.absent["copies_hidden_share"] == reason

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fairlap.engine import _native
 from fairlap.engine.cuda.device_completion import own_stream
 from fairlap.engine.cuda.libraries import native_errors_explained, require_cuda
@@ -54,6 +56,17 @@ class DeviceUnderTrial:
         with native_errors_explained():
             trials = _native.device_triad_trials(self._stream, size_bytes)
             return Trials(trials.instructions, trials)
+
+    def copies(self, way: Literal["to_device", "from_device", "both"]) -> Trials:
+        """Time copies between the device and pinned memory on its memory node; of both ways at once, their sum."""
+        with native_errors_explained():
+            return Trials("", _native.copy_trials(self._stream, _native.CopyWay[way]))
+
+    def copies_to(self, other: DeviceUnderTrial) -> tuple[Trials, bool]:
+        """Time copies to another device; and return whether they go there directly, not through the host's memory."""
+        with native_errors_explained():
+            trials = _native.peer_copy_trials(self._stream, other._stream)
+            return Trials("", trials), trials.is_direct
 
 
 def _why_not(number_type: str, capability: int) -> str:

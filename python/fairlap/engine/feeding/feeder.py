@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from fairlap.engine import _native
-from fairlap.engine._native import Batch, BatchReleased, LinkFailed, StallTimes
+from fairlap.engine._native import Batch, BatchReleased, CopyTimes, LinkFailed, StallTimes
 from fairlap.engine.arguments import number_of, one_of, path_text, whole_number
 from fairlap.engine.feeding.npy_header import npy_header
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shown
@@ -24,7 +24,7 @@ from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shown
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "LinkFailed", "RawFile", "StallTimes"]
+__all__ = ["Batch", "BatchReleased", "CopyTimes", "Feeder", "FeedingFailed", "LinkFailed", "RawFile", "StallTimes"]
 
 SLOTS = 4
 PATIENCE_S = 10.0
@@ -144,6 +144,20 @@ class Feeder:
         """Where the consumer's time went since the feeder was made, or until it was closed."""
         with _native_errors_explained():
             return self._native.stalls
+
+    def time_copies(self, on: bool = True) -> None:
+        """Begin to time the copies of the batches that follow, or end that; each batch then takes some µs longer."""
+        with _native_errors_explained():
+            self._native.time_copies(on)
+
+    @property
+    def copy_times(self) -> CopyTimes | None:
+        """How long timed copies took, and how much of that was behind work; None in host memory, or if none were timed.
+
+        Work on a batch is the time from when the consumer's stream has it until that stream gets to the release. The
+        first copies after ``time_copies``, two for each slot, are not counted.
+        """
+        return self._native.copy_times
 
     @property
     def host_node(self) -> int | None:

@@ -1,4 +1,4 @@
-"""The roofs of a GPU: the most operations and bytes per second that it reaches, measured once and kept.
+"""The roofs of a GPU: the most operations and bytes per second that it and its links reach, measured once and kept.
 
 A separate process measures, so that a race finds the device as it was: nothing of it started, and all its memory free.
 """
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -17,8 +18,11 @@ from fairlap.engine.cuda.roofs import DeviceUnderTrial, device_facts
 from fairlap.engine.roofs import Trials
 from fairlap.errors import FairlapError, NotAvailable, reason_of
 from fairlap.machine.hardware.cuda_devices import board_of
+from fairlap.machine.hardware.device_links import BETWEEN, host_links, links_between, other_devices, trained_pcie
 from fairlap.machine.hardware.gpu import gpus
-from fairlap.machine.hardware.roofs import MEMORY, Roofs, file_for, keep, read_kept, roof_in
+from fairlap.machine.hardware.roofs import MEMORY, Link, Roofs, file_for, keep, read_kept, roof_in
+
+Measured = TypeVar("Measured")
 
 NUMBER_TYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "fp64")
 CACHE = "L2"
@@ -32,6 +36,7 @@ _LEAST_TIMES_THE_CACHE = 4
 _LEAST_MEMORY_BYTES = 512 * 2**20
 _SHARE_OF_MEMORY = 0.25
 _LONGEST_S = 180.0
+_PEERS = "--peers"
 
 
 def roofs_of_device(device: str, *, again: bool = False) -> Roofs:
@@ -39,9 +44,28 @@ def roofs_of_device(device: str, *, again: bool = False) -> Roofs:
     path = _file_of(device)
     if not again and (kept := read_kept(path)) is not None:
         return msgspec.structs.replace(kept, device=device)
-    roofs = _measured_apart(device)
+    roofs = _measured_apart(device, Roofs)
     keep(path, roofs)
     return roofs
+
+
+def roofs_with_peers(device: str, *, again: bool = False) -> Roofs:
+    """Also measure copies between the device and each other one, on which nothing else should run meanwhile."""
+    roofs = roofs_of_device(device, again=again)
+    if not peers_to_measure(device, roofs):
+        return roofs
+    links, absent = _measured_apart(device, tuple[dict[str, Link], dict[str, str]], _PEERS)
+    roofs = msgspec.structs.replace(roofs, links=roofs.links | links, absent=roofs.absent | absent)
+    keep(_file_of(device), roofs)
+    return roofs
+
+
+def peers_to_measure(device: str, roofs: Roofs | None) -> list[int]:
+    """Return the numbers of the other devices, unless copies to each of them are known."""
+    others = other_devices(_number(device))
+    known = set() if roofs is None else roofs.links.keys() | roofs.absent.keys()
+    ways = {f"{word}{address}" for address in others.values() for word in BETWEEN}
+    return [] if ways <= known else sorted(others)
 
 
 def kept_roofs_of_device(device: str) -> Roofs | None:
@@ -68,6 +92,7 @@ def measured_on_device(device: str, seconds: float = _SECONDS) -> Roofs:
     for _ in range(_TURNS):
         for trials in (*arithmetic.values(), *triads.values()):
             trials.take(seconds / _TURNS)
+    links, unmeasured = host_links(tried, seconds)
     return Roofs(
         threads=None,
         operations_per_s={name: roof_in(trials) for name, trials in arithmetic.items()},
@@ -76,7 +101,9 @@ def measured_on_device(device: str, seconds: float = _SECONDS) -> Roofs:
         instructions={name: trials.instructions for name, trials in arithmetic.items()},
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         triad_instructions={level: trials.instructions for level, trials in triads.items()},
-        absent=absent,
+        absent=absent | unmeasured,
+        links=links,
+        pcie=trained_pcie(device) if links else None,
         device=device,
         device_name=tried.facts.name,
     )
@@ -96,9 +123,9 @@ def working_sets(cache_bytes: int, free_bytes: int) -> dict[str, int | str]:
     return found
 
 
-def _measured_apart(device: str) -> Roofs:
+def _measured_apart(device: str, kind: type[Measured], *options: str) -> Measured:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "fairlap.machine.hardware.device_roofs", device]
+    command = [sys.executable, "-m", "fairlap.machine.hardware.device_roofs", device, *options]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -107,7 +134,7 @@ def _measured_apart(device: str) -> Roofs:
         lines = done.stderr.strip().splitlines()
         why = lines[-1] if lines else f"the process that measures ended with status {done.returncode}"
         raise NotAvailable(f"the roofs of {device} could not be measured: {why}")
-    return msgspec.json.decode(done.stdout, type=Roofs)
+    return msgspec.json.decode(done.stdout, type=kind)
 
 
 def _number(device: str) -> int:
@@ -116,25 +143,30 @@ def _number(device: str) -> int:
 
 
 def _file_of(device: str) -> Path:
-    """One for each device, as far as its name, its driver and its power limit describe it."""
+    """One for each device, as far as its name, its driver, its power limit and its lanes describe it."""
     known = device_facts(_number(device))
     found, board = gpus(), board_of(device)
-    limits = [gpu.power_limit_mw for gpu in found.devices if not isinstance(board, str) and gpu.index == board.index]
+    own = [gpu for gpu in found.devices if not isinstance(board, str) and gpu.index == board.index]
     facts = {
         "device": known.name,
         "uuid": known.uuid or known.pci_bus_id,
         "capability": str(known.capability),
         "driver": found.driver,
         "cuda": str(known.driver_cuda_version),
-        "power limit": str(limits[0] if limits else None),
+        "power limit": str(own[0].power_limit_mw if own else None),
+        "lanes": str(own[0].pcie_width if own else None),
         "kernels": str(_KERNELS),
     }
     return file_for(facts, "gpu")
 
 
-def _main(device: str) -> int:
+def _main(device: str, *options: str) -> int:
     try:
-        print(msgspec.json.encode(measured_on_device(device)).decode())
+        if _PEERS in options:
+            measured: object = links_between(_number(device), _SECONDS)
+        else:
+            measured = measured_on_device(device)
+        print(msgspec.json.encode(measured).decode())
     except FairlapError as error:
         print(error, file=sys.stderr)
         return 1
@@ -142,4 +174,4 @@ def _main(device: str) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(_main(sys.argv[1]))
+    raise SystemExit(_main(*sys.argv[1:]))

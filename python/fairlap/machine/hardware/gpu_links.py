@@ -7,11 +7,52 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from fairlap import quantity_text
 from fairlap.machine.root import Root
 
+# Bits a second of one lane and one direction, after the coding that each generation of PCI Express has: 8b/10b,
+# 128b/130b, and since 6.0 flits of 256 bytes of which 242 are packets (PCI Express Base Specification 6.0).
+_LANE_BITS_PER_S = {
+    1: 2.5e9 * 8 / 10,
+    2: 5e9 * 8 / 10,
+    3: 8e9 * 128 / 130,
+    4: 16e9 * 128 / 130,
+    5: 32e9 * 128 / 130,
+    6: 64e9 * 242 / 256,
+}
 _VERSION = re.compile(r"NVML_NVLINK_VERSION_(\d)_(\d)")
 _BUS = "sys/bus/pci/devices"
+
+
+class PcieLink(msgspec.Struct, frozen=True):
+    """A device's link to the processor as it was trained, and the most that device and slot allow."""
+
+    generation: int
+    width: int
+    most_generation: int | None = None
+    most_width: int | None = None
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """Of one direction, with what the headers of packets take; None of a generation that is not known."""
+        return _lanes_bytes_per_s(self.generation, self.width)
+
+    @property
+    def most_bytes_per_s(self) -> float | None:
+        return _lanes_bytes_per_s(self.most_generation or self.generation, self.most_width or self.width)
+
+    def __str__(self) -> str:
+        """``PCIe 5.0 x16``, or ``PCIe 4.0 x8 of 5.0 x16`` where it was trained to less."""
+        now, most = (self.generation, self.width), (self.most_generation, self.most_width)
+        less = None not in most and most != now
+        return f"PCIe {now[0]}.0 x{now[1]}" + (f" of {most[0]}.0 x{most[1]}" if less else "")
+
+
+def _lanes_bytes_per_s(generation: int, width: int) -> float | None:
+    bits_per_s = _LANE_BITS_PER_S.get(generation)
+    return None if bits_per_s is None else bits_per_s * width / 8
 
 
 @dataclass(frozen=True)
@@ -41,6 +82,15 @@ def nvlinks(nvml: Any, read: Callable[..., Any]) -> NvLinks | None:
     active = [link for link, state in states if state == nvml.NVML_FEATURE_ENABLED]
     version = read(nvml.nvmlDeviceGetNvLinkVersion, (active or [states[0][0]])[0])
     return NvLinks(len(active), len(states), "" if version is None else _version_named(nvml, version))
+
+
+def joined_by_nvlink(nvml: Any, one: Any, other: Any) -> bool | None:
+    """Whether two devices reach each other over NVLink, through switches or not; None where NVML does not say."""
+    try:
+        status = nvml.nvmlDeviceGetP2PStatus(one, other, nvml.NVML_P2P_CAPS_INDEX_NVLINK)
+    except nvml.NVMLError:
+        return None
+    return bool(status == nvml.NVML_P2P_STATUS_OK)
 
 
 def _version_named(nvml: Any, number: int) -> str:

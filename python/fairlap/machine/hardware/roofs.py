@@ -20,6 +20,7 @@ from fairlap.machine.files.atomic_files import write_atomically
 from fairlap.machine.files.private_files import make_private_folder
 from fairlap.machine.files.user_folders import kept_copies, work_cache
 from fairlap.machine.hardware import processor
+from fairlap.machine.hardware.gpu_links import PcieLink
 from fairlap.machine.hardware.instructions import instructions_by_type
 from fairlap.machine.hardware.processor import DataCache
 from fairlap.machine.hardware.virtualisation import virtualisation
@@ -47,6 +48,14 @@ class Roof(msgspec.Struct, frozen=True):
     high: float
 
 
+class Link(msgspec.Struct, frozen=True):
+    """How fast copies go between the memory of a device and another, measured."""
+
+    bytes_per_s: Roof  # of both directions together where copies went both ways at once
+    by: str  # PCIe, NVLink, peer access or host memory
+    peer: str = ""  # the name of the other device
+
+
 class Roofs(msgspec.Struct, frozen=True):
     """What this machine reaches with so many threads at once, or what one of its devices reaches."""
 
@@ -61,6 +70,8 @@ class Roofs(msgspec.Struct, frozen=True):
     absent: dict[str, str] = {}  # why a number type or level that others have is not there
     device: str = "cpu"
     device_name: str = ""  # as the driver has it; empty for a CPU
+    links: dict[str, Link] = {}  # of a device, by the way: those of device_links.py, or "to 0000:c1:00.0"
+    pcie: PcieLink | None = None  # as it was while copies were measured
     with_fewer_threads: tuple[Roofs, ...] = ()  # in a run whose works have several numbers of threads
 
     def of_threads(self, threads: int) -> Roofs | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.machine.hardware.device_links import link_facts
 from fairlap.render.plan_command import command_of
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
@@ -24,6 +25,7 @@ def feeding(shown: Results, work_result: WorkResult) -> Markup | None:
         return None
     named = dict.fromkeys(name for _, row in fed for name in row.stall_shares)
     causes = [name for name in named if name != UNKNOWN_CAUSE]
+    hidden, to_device = "copying hidden", shown.run.plan.device != "cpu"
     rows = [
         {
             "contestant": result.contestant,
@@ -33,10 +35,15 @@ def feeding(shown: Results, work_result: WorkResult) -> Markup | None:
             else "",
             "waited": quantity_text.share(row.waited_share.value) if row.waited_share else "",
             **{name: _share(row.stall_shares.get(name)) for name in causes},
+            **(
+                {hidden: _share(row.copies_hidden_share.value if row.copies_hidden_share else None)}
+                if to_device
+                else {}
+            ),
         }
         for result, row in fed
     ]
-    heads = ["contestant", "fed by", "items a second", "waited", *causes]
+    heads = ["contestant", "fed by", "items a second", "waited", *causes, *([hidden] if to_device else [])]
     names = [result.contestant for result, _ in fed]
     caption = f"{shown.run.plan.title_of(work_result.work)}, {work_result.conditions}"
     return table(caption, heads, rows, "feeding cards", names)
@@ -126,7 +133,7 @@ def warnings(work_result: WorkResult) -> Markup:
 
 
 def machine(shown: Results) -> Markup:
-    facts = shown.run.machine or {"facts": "none were recorded"}
+    facts = {**shown.run.machine, **link_facts(shown.run.roofs)} or {"facts": "none were recorded"}
     pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
     return tag("dl", pairs, class_="facts")
 

@@ -160,7 +160,9 @@ def _feeding(row: Row) -> list[str]:
     details = f" ({causes})" if causes else ""
     pipeline = row.settings.get("feed", "a pipeline")
     items, share = quantity_text.number(rate.value), quantity_text.share(waited.value)
-    return [f"fed by {pipeline}: {items} items/s, waited {share} of the time{details}"]
+    hidden = row.copies_hidden_share
+    copies = "" if hidden is None else f", {quantity_text.share(hidden.value)} of copying hidden behind work"
+    return [f"fed by {pipeline}: {items} items/s, waited {share} of the time{details}{copies}"]
 
 
 def _allocations(row: Row) -> list[str]:

@@ -133,6 +133,14 @@ class Calls(Subject, frozen=True, kw_only=True):
         _feeding("That process's time by what it went into: work, and what was waited for. They add up to 1."),
     ]
 
+    copies_hidden_share: Annotated[
+        Estimate | None,
+        _feeding(
+            "How much of the time of the copies to a GPU was behind the device's work on other batches, by events, in "
+            "calls after the timed ones."
+        ),
+    ]
+
     cpu_time_ns: Annotated[
         Estimate | None,
         _utilisation(

@@ -7,7 +7,7 @@ in the middle it is the one that waited longer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median_high
 
 import numpy as np
@@ -34,6 +34,11 @@ def waited_share(process: ProcessResult) -> float | None:
     return fed.waited_ns / fed.wall_ns if fed is not None and fed.wall_ns else None
 
 
+def hidden_share(process: ProcessResult) -> float | None:
+    fed = process.feeding
+    return None if fed is None or fed.copies is None else fed.copies.hidden_share
+
+
 def time_shares(process: ProcessResult) -> dict[str, float]:
     """Split the wall time into the shares of work and of waiting.
 
@@ -50,28 +55,34 @@ def time_shares(process: ProcessResult) -> dict[str, float]:
 
 def feeding_of(result: ContestantResult) -> dict[str, Cell]:
     processes = result.finished
-    why = absence_reason(result) or "nothing was fed; see --data"
+    why = absence_reason(result) or ("" if any(each.feeding for each in processes) else "nothing was fed; see --data")
     return {
         "pipeline_throughput_per_s": cell_or(estimate(processes, items_per_s), why),
-        "waited_share": cell_or(_waited(_shares(processes)), why),
+        "waited_share": cell_or(_middle(_shares(processes, waited_share)), why),
+        "copies_hidden_share": cell_or(_middle(_shares(processes, hidden_share)), why or _without_copies(processes)),
     }
 
 
 def stall_shares_of(result: ContestantResult) -> dict[str, float]:
     """Empty when no process was fed."""
     processes = result.finished
-    shares = _shares(processes)
+    shares = _shares(processes, waited_share)
     return time_shares(processes[shares.index(median_high(shares))]) if shares else {}
 
 
-def _shares(processes: Sequence[ProcessResult]) -> list[float]:
-    """Compute the share of waiting of each process; empty when some were not fed."""
-    shares = [waited_share(process) for process in processes]
+def _without_copies(processes: Sequence[ProcessResult]) -> str:
+    reasons = [each.feeding.copies.absent for each in processes if each.feeding and each.feeding.copies]
+    return next(filter(None, reasons), "copies were not timed")
+
+
+def _shares(processes: Sequence[ProcessResult], share_of: Callable[[ProcessResult], float | None]) -> list[float]:
+    """Compute this share of each process; empty when it is not known of some."""
+    shares = [share_of(process) for process in processes]
     known = [share for share in shares if share is not None]
     return known if len(known) == len(shares) else []
 
 
-def _waited(shares: Sequence[float]) -> Estimate | None:
+def _middle(shares: Sequence[float]) -> Estimate | None:
     """Estimate a share, which may be zero: no logarithm is taken, which the sign test's interval does not need."""
     if not shares:
         return None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from fairlap.data.npy_rows import NpyRows
@@ -29,6 +30,7 @@ GOT, SEEN = "got/", "seen/"
 WRONG_SAMPLES = "wrong samples"
 CHECKED_BATCHES = 2
 _MIN_CALLS = 10
+_COPIES_S, _MIN_COPIES = 0.1, 24  # of which four slots leave out the first eight and the last ones
 MOST_PROVEN_BYTES = 2**30
 """At most this much of an epoch is compared with the files."""
 
@@ -43,6 +45,7 @@ class FedCalls:
         self._training = contestant.training
         self._checked_batches = CHECKED_BATCHES if self._training is None else STEPS_OF_AN_ANSWER
         self._pipeline: Pipeline | None = None
+        self._one_call_s = 0.0
         self.feeding: Feeding | None = None
 
     def proof(self) -> dict[str, np.ndarray]:
@@ -110,10 +113,25 @@ class FedCalls:
         measured = engine.time_calls(call, seconds=seconds, samples=request.samples, warmup=0, calls_per_sample=1)
         after = pipeline.waits_ns()
         wall_ns = float(np.nansum(next(iter(measured.quantities.values())).values))
-        waits = {name: float(after[name] - before[name]) for name in after}
+        waits: dict[str, Any] = {name: float(after[name] - before[name]) for name in after}
         calls = measured.samples
         self.feeding = Feeding(self._job.batch * calls, calls, wall_ns, wall_ns - waits[WAITED], **waits)
+        self._one_call_s = one_call_s
         return replace(measured, warm_up=warm.warm_up)
+
+    def time_copies(self) -> None:
+        """Time the copies to a GPU over further calls, since events would make those that are reported slower."""
+        from fairlap import engine
+
+        pipeline, feeding = self._opened(), self.feeding
+        if feeding is None:
+            return
+        if self._fed.device != "cpu":
+            pipeline.time_copies(True)
+            seconds = max(_COPIES_S, _MIN_COPIES * self._one_call_s)
+            engine.time_calls(self._call(pipeline), seconds=seconds, warmup=0, calls_per_sample=1)
+            pipeline.time_copies(False)
+        self.feeding = msgspec.structs.replace(feeding, copies=pipeline.copies())
 
     def close(self) -> None:
         if self._pipeline is not None:

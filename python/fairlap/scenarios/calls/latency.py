@@ -53,6 +53,8 @@ def serve(held: Held, request: Measure) -> tuple[Measured, list[memoryview]]:
         on_device = _not_of_ranks()
     elif contestant.device is not None and fed is None:
         on_device = timed.measure_device(request, measurement.calls_per_sample, conditions)
+    if fed is not None:
+        fed.time_copies()
     feeding = None if fed is None else fed.feeding
     in_force: Mapping[str, str] = {}
     if conditions is not None:

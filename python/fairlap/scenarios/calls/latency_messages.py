@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import msgspec
 from msgspec import field
 
+from fairlap.data.timed_copies import TimedCopies
 from fairlap.engine.measurement import Notice, WarmUp
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.request.fields.device_conditions import DeviceConditions
@@ -72,6 +73,7 @@ class Feeding(msgspec.Struct, frozen=True):
     source_ns: float | None = None  # the causes of the wait, where the pipeline knows them
     staging_ns: float | None = None
     no_slot_ns: float | None = None
+    copies: TimedCopies | None = None  # to a GPU, of calls after those; present when they were asked for
 
 
 class MeasuredQuantity(msgspec.Struct, frozen=True):

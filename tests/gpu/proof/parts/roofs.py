@@ -1,7 +1,7 @@
 """The roofs of the device, and the kernels of a profile: each compared with something that owes nothing to it.
 
-Arithmetic is compared with PyTorch's matrix products, bandwidth with the driver's own copies, and the kernels in the
-device's records with a span between events.
+Arithmetic is compared with PyTorch's matrix products, bandwidth and links with the driver's own copies, and the kernels
+in the device's records with a span between events.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from ..driver import MIB, PrimaryContext, Spinner, device_copy_bytes_per_s
+from ..driver import MIB, PrimaryContext, Spinner, device_copy_bytes_per_s, rates_gb_per_s
 from ..json_lines import run_and_collect
 from ..record import Deadline, NotHere, PartRecord, Step
 
@@ -19,20 +19,25 @@ SECONDS = 0.6
 LEAST_OF_A_PRODUCT, MOST_OF_A_PRODUCT = 0.98, 1.6
 LEAST_OF_A_COPY, MOST_OF_A_COPY = 0.95, 1.25
 COPIED_MIB = 1024
+LEAST_OF_A_LINK, MOST_OF_A_LINK = 0.97, 1.05
+LINK_MIB = 64
 SPINS_NS = (20_000, 200_000, 1_000_000)
 CALLS = 30
 OFF_BY, OFF_BY_NS = 0.02, 20_000  # starting and ending three kernels takes some microseconds each
+PINNED_WAYS = {"host to device": False, "device to host": True}
 _LONGEST_S, _REST_S = 45.0, 8.0
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
     context = PrimaryContext()
     steps = [
-        Step("roofs", 20, partial(_roofs, record)),
-        Step("copies on the device", 5, partial(_copies, record, context)),
+        Step("roofs", 22, partial(_roofs, record)),
+        Step("copies on the device", 3, partial(_copies, record, context)),
+        Step("copies from pinned memory", 3, partial(_pinned_copies, record, context)),
         Step("products of PyTorch", 25, partial(_products, record, deadline)),
         Step("arithmetic against products", 0, partial(_against_products, record)),
         Step("bandwidth against copies", 0, partial(_against_copies, record)),
+        Step("links against copies", 0, partial(_against_pinned, record)),
         Step("kernels of a profile", 8, partial(_profile, record, context)),  # last: CUPTI stays active
     ]
     record.take(steps, deadline)
@@ -40,6 +45,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
 
 
 def _roofs(record: PartRecord) -> None:
+    from fairlap.machine.hardware.device_links import share_of_pcie
     from fairlap.machine.hardware.device_roofs import measured_on_device
 
     found = measured_on_device(DEVICE, SECONDS)
@@ -49,6 +55,10 @@ def _roofs(record: PartRecord) -> None:
     ):
         for name, roof in roofs.items():
             record.row("roofs", roof=name, value=roof.value, low=roof.low, high=roof.high, unit=kind, by=by[name])
+    for way, link in found.links.items():
+        rate, share = link.bytes_per_s, share_of_pcie(found, way)
+        figures = {"value": rate.value, "low": rate.low, "high": rate.high, "by": link.by, "share_of_pcie": share}
+        record.row("links", way=way, trained_to=str(found.pcie or ""), **figures)
     for name, reason in found.absent.items():
         record.row("roofs", roof=name, value=None, low=None, high=None, unit="", by=reason)
 
@@ -56,6 +66,12 @@ def _roofs(record: PartRecord) -> None:
 def _copies(record: PartRecord, context: PrimaryContext) -> None:
     size = min(COPIED_MIB * MIB, context.free_bytes() // 8)
     record.row("copies", bytes=size, read_and_written_bytes_per_s=device_copy_bytes_per_s(context, size))
+
+
+def _pinned_copies(record: PartRecord, context: PrimaryContext) -> None:
+    for way, back in PINNED_WAYS.items():
+        rates = rates_gb_per_s(context, LINK_MIB * MIB, pinned=True, back=back)
+        record.row("copies from pinned memory", way=way, gb_per_s=median(rates), least=min(rates))
 
 
 def _products(record: PartRecord, deadline: Deadline) -> None:
@@ -91,6 +107,16 @@ def _against_copies(record: PartRecord) -> None:
     _ratio(
         record, "memory: the roof over a copy on the device", memory["value"], max(copied, default=None), limits, why=""
     )
+
+
+def _against_pinned(record: PartRecord) -> None:
+    measured = {row["way"]: row["value"] for row in record.rows("links")}
+    if not measured:
+        raise NotHere("the links were not measured")
+    copied = {row["way"]: row["gb_per_s"] * 1e9 for row in record.rows("copies from pinned memory")}
+    limits = (LEAST_OF_A_LINK, MOST_OF_A_LINK)
+    for way in PINNED_WAYS:
+        _ratio(record, f"{way}: the link over copies", measured.get(way), copied.get(way), limits, why="")
 
 
 def _ratio(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.options.values import DEVICE
 from fairlap.cli.output import print_note, print_result
 from fairlap.errors import InvalidRequest
+from fairlap.machine.hardware.device_links import share_of_pcie
+from fairlap.machine.hardware.gpu_links import PcieLink
 from fairlap.machine.hardware.instructions import measured_name, not_measured
 from fairlap.machine.hardware.roofs import Roof, Roofs
 from fairlap.machine.race_lock.lock import one_race
@@ -55,15 +59,21 @@ def command(threads: int | None, device: str, again: bool, output: tuple[Path, .
 
 
 def _of_device(device: str, threads: int | None, again: bool) -> list[Roofs]:
-    from fairlap.machine.hardware.device_roofs import kept_roofs_of_device, roofs_of_device
+    from fairlap.machine.hardware.device_roofs import kept_roofs_of_device, peers_to_measure, roofs_with_peers
 
     if threads is not None:
         raise InvalidRequest(f"--threads is for the CPU; leave it out with --device {device}")
-    if not again and kept_roofs_of_device(device) is not None:
-        return [roofs_of_device(device, again=again)]
-    with one_race(device):  # which would be slower beside another, and disturb it
-        print_note(f"measuring {device}, which takes some seconds")
-        return [roofs_of_device(device, again=again)]
+    kept = None if again else kept_roofs_of_device(device)
+    peers = [f"cuda:{number}" for number in peers_to_measure(device, kept)]
+    if kept is not None and not peers:
+        return [roofs_with_peers(device)]
+    with ExitStack() as stack:
+        for each in sorted((device, *peers)):  # which would be slower beside another race, and disturb it
+            stack.enter_context(one_race(each))
+        print_note(
+            f"measuring {' and its links to '.join(filter(None, (device, ', '.join(peers))))}, which takes some seconds"
+        )
+        return [roofs_with_peers(device, again=again)]
 
 
 def _of_cpu(threads: int | None, again: bool) -> list[Roofs]:
@@ -96,8 +106,22 @@ def _text(roofs: Roofs, prefix: str) -> str:
         held = f" ({size(roofs.cache_bytes[level])})" if level in roofs.cache_bytes else ""
         by = measured_name(roofs.triad_instructions.get(level, ""))
         lines.append(f"{level:<9}{_figures(roof, 'B/s', 'G')}  {by}{held}")
+    if roofs.links and roofs.pcie is not None:
+        lines.append(f"link     {roofs.pcie}{_allowed(roofs.pcie)}")
+    for way, link in roofs.links.items():
+        share = share_of_pcie(roofs, way)
+        of = "" if share is None else f", {quantity_text.share(share)} of what it allows"
+        peer = f" ({link.peer})" if link.peer else ""
+        lines.append(f"{way:<17}{_figures(link.bytes_per_s, 'B/s', 'G')}  {link.by}{of}{peer}")
     lines += [f"{name:<9}absent: {reason}" for name, reason in roofs.absent.items()]
     return "\n".join(lines)
+
+
+def _allowed(pcie: PcieLink) -> str:
+    now, most = pcie.bytes_per_s, pcie.most_bytes_per_s
+    if now is None or most is None:
+        return ""
+    return f": {now / 1e9:.1f} GB/s each way" + (f" of {most / 1e9:.1f}" if now < most else "")
 
 
 def _instructions(roofs: Roofs, number_type: str) -> str:
