@@ -63,7 +63,7 @@ def _code_of(name: str) -> CodeType | None:
     if module not in sys.modules:
         return None
     try:
-        found = inspect.unwrap(part_named(sys.modules[module], path, module))  # type: ignore[arg-type]
+        found = inspect.unwrap(part_named(sys.modules[module], path, module))
     except (FairlapError, ValueError):
         return None
     of_object = getattr(type(found), "__call__", None)  # noqa: B004  (for its code)
