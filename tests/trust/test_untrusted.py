@@ -211,12 +211,12 @@ def test_a_polite_kill_leaves_no_folder_behind(tmp_path: Path) -> None:
         cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        while not any(tmp_path.glob("fairlap-untrusted-*/mine.py")):
+        while not any(tmp_path.glob("fairlap-*/own/mine.py")):
             assert running.poll() is None
             time.sleep(0.02)
         running.terminate()
         assert running.wait() == 128 + signal.SIGTERM
-        assert not any(tmp_path.glob("fairlap-untrusted-*"))
+        assert not any(tmp_path.glob("fairlap-*"))
     finally:
         running.kill()
         running.wait()

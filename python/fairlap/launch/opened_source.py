@@ -101,7 +101,7 @@ def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ())
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        env={**own_environment(passed), **ON_A_CPU},
+        env={**own_environment(passed), **ON_A_CPU, "TMPDIR": _scratch()},
     )
 
 
@@ -157,7 +157,10 @@ def _end_of(status: int, errors: bytes) -> str:
 
 @cache
 def _scratch() -> str:
-    """For sources whose files are not known, and which are therefore opened again by each command."""
+    """For sources whose files are not known, and which are therefore opened again by each command.
+
+    Libraries that read models leave temporary files in it, also where their process is killed.
+    """
     folder = ScratchFolder()
     atexit.register(folder.remove)
     return str(folder.path)

@@ -18,6 +18,7 @@ from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.race.planning.plan import Block, Limits, Plan
 from fairlap.race.processes.sandbox import sandbox_of
 from fairlap.race.scenario_side import sides_asked
+from fairlap.request.names import COMMAND
 from fairlap.scenarios.ranks.ranks_messages import RankLimits
 from fairlap.worker import protocol
 from fairlap.worker.process_options import KEPT_MEMORY
@@ -32,6 +33,8 @@ OFFLINE: Mapping[str, str] = {
 """Telemetry and network access of frameworks are off under all conditions."""
 
 PADDING = "FAIRLAP_PADDING"
+TEMPORARY = "temporary"
+"""The folder of a race for what its workers leave behind: TensorFlow's generated code, or anything after a kill."""
 
 
 def block_worker(
@@ -71,6 +74,9 @@ def environment_of(block: Block, runner: Runner) -> dict[str, str]:
     variables[PADDING] = "x" * block.padding_bytes
     if block.conditions == "controlled":
         variables.update(CONTROLLED_MEMORY)
+    temporary = runner.scratch / TEMPORARY
+    if runner.container is None and runner.name.framework != COMMAND and temporary.is_dir():
+        variables["TMPDIR"] = str(temporary)
     return variables
 
 

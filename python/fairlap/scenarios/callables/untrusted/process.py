@@ -15,7 +15,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.machine.programs.passed_environment import handed_on
 from fairlap.printable import one_line
 from fairlap.scenarios.callables.untrusted.contestant import (
@@ -86,7 +86,7 @@ class ContestantProcess:
         self._terms = terms
         self._name = "the empty call" if name is None else name.text
         self._is_announced = False
-        self._folder = ""
+        self._scratch: ScratchFolder | None = None
         self._continued_by_others = 0
         self._status: tuple[int, int] | None = None  # how it ended: the kernel's code, and the status or signal
         of_host = 0 if terms.on_device else terms.slots * terms.answers.slot_bytes
@@ -115,10 +115,12 @@ class ContestantProcess:
             self._stop()  # they import one after another, so that it is known whose work is on the device
 
     def _started(self, name: CallableName | None, ring: socket.socket) -> subprocess.Popen[bytes]:
-        place = "" if name is None else name.place
+        place, folder = "" if name is None else name.place, Path("/")
         if name is not None and name.file is not None:
-            self._folder = tempfile.mkdtemp(prefix="fairlap-untrusted-")
-            copied = Path(self._folder, name.file.name)
+            self._scratch = ScratchFolder()
+            folder = self._scratch.path / "own"  # without the file that is locked
+            folder.mkdir()
+            copied = folder / name.file.name
             shutil.copyfile(name.file, copied)  # nothing beside it can be read
             place = str(copied)
         memory = available_memory_bytes()
@@ -148,7 +150,7 @@ class ContestantProcess:
                 stdin=stdin,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                cwd=self._folder or "/",
+                cwd=folder,
                 env=_environment(on_device=self._terms.on_device is not None),
                 pass_fds=(self._terms.inputs.memory.fd, self._answered.fd, ring.fileno()),
                 start_new_session=True,
@@ -217,8 +219,8 @@ class ContestantProcess:
         self._ring.close()
         self._exchange.close()
         self._answered.close()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._scratch is not None:
+            self._scratch.remove()
 
     def _require_stopped(self) -> None:
         """Exclude one that was continued since it was stopped, unless another program did that."""

@@ -21,6 +21,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.errors import InvalidRequest, NotAvailable
+from fairlap.machine.files.scratch_folder import remove_abandoned
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.judging import Judge, why_not_compared
@@ -91,6 +92,7 @@ def compare_untrusted(
         require_arrays(known.arguments, "what --inputs returned")
         require_arrays(known.answers, "the answer of the reference")
     judge = Judge(alpha, margin, blocks is None, only_winner)
+    remove_abandoned()
     with native_errors_explained(), ExitStack() as opened:
         opened.enter_context(one_race(device, wait=wait, longest_s=budget))
         referee_device = None if device == "cpu" else RefereeDevice(device)
