@@ -177,9 +177,8 @@ def test_a_function_for_inputs_that_fails_is_one_error(tmp_path: Path, function:
 
 
 def test_the_whole_file_system_is_no_folder_of_inputs(tmp_path: Path) -> None:
-    (tmp_path / "model.onnx").touch()
     with pytest.raises(SourceError) as refused:
-        opening.hashes_of(source_of(tmp_path / "model.onnx", inputs="/"))
+        opening._hashes_of_given(source_of(tmp_path / "model.onnx", inputs="/"))
     assert refused.value.code == "E_SOURCE_INPUTS"
     assert str(refused.value).startswith("/ ")
 
@@ -187,7 +186,6 @@ def test_the_whole_file_system_is_no_folder_of_inputs(tmp_path: Path) -> None:
 def test_a_file_that_goes_away_while_inputs_are_hashed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "model.onnx").touch()
     np.save(tmp_path / "x.npy", SCALE)
     monkeypatch.setattr(opening, "_files_in", lambda paths: [each.with_name(f"{each.name}.gone") for each in paths])
     with pytest.raises(SourceError, match=r"x\.npy\.gone") as refused:
