@@ -135,7 +135,8 @@ def _open(order: Order, passed: tuple[str, ...], within_s: float) -> Path:
         message = f"{shown} ended the process that read it: {_end_of(process.returncode, errors)}"
         raise SourceError(message) from None
     if outcome.code:
-        raise SourceError(outcome.message, code=outcome.code)
+        named = any(each and each in outcome.message for each in (shown, order.source.path, order.source.text))
+        raise SourceError(outcome.message if named else f"{shown}: {outcome.message}", code=outcome.code)
     return Path(outcome.folder)
 
 

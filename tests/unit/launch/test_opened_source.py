@@ -191,3 +191,21 @@ def test_a_race_reads_its_models_for_as_long_as_its_budget_allows(
     monkeypatch.chdir(tmp_path)
     asked = ("compare", "sleeps:model", "--shapes", "x:2x4", "--on", "torch,onnxruntime", "--budget", "1s")
     assert refusal(*asked).code == "E_TIMEOUT"
+
+
+def test_inputs_of_another_shape_are_named_with_both_shapes_and_the_model(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper
+
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 64]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "relu.onnx"
+    )
+    np.savez(tmp_path / "wrong.npz", x=np.zeros((8, 65), np.float32))
+    with pytest.raises(SourceError) as refused:
+        opened_source.opened(source_of(tmp_path / "relu.onnx", inputs=str(tmp_path / "wrong.npz")), {"inputs": 1})
+    assert refused.value.code == "E_MODEL_DIMENSIONS"
+    assert all(part in str(refused.value) for part in ("relu.onnx", "'x'", "(batch, 64)", "(8, 65)"))
