@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap import quantity_text
 from fairlap.cli.help import Group
 from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.output import print_json, print_line, print_note
@@ -50,7 +51,6 @@ def operations(patterns: tuple[str, ...], as_json: bool) -> None:
 
     Operations (a multiplication and an addition each) and bytes (each array once) are those of one call in fp32.
     """
-    from fairlap import quantity_text
     from fairlap.cli.catalogue import OperationList
     from fairlap.cli.catalogue import operations as listed
 
@@ -166,7 +166,7 @@ def devices(as_json: bool) -> None:
         print_json(DeviceList(found))
         return
     for each in found:
-        cores = "" if each.cores is None else f", {each.cores} cores available"
+        cores = "" if each.cores is None else f", {quantity_text.count(each.cores, 'core')} available"
         driver = "" if each.driver_cuda is None else f", driver for CUDA {each.driver_cuda}"
         cells = f"absent: {each.absent}" if each.absent else f"{each.what or 'unknown'}{cores}{driver}"
         print_line(f"{each.name:<7} {cells}")
