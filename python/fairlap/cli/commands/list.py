@@ -38,7 +38,7 @@ def models(as_json: bool) -> None:
     for each in found:
         gmacs = "-" if each.gmacs_per_item is None else f"{each.gmacs_per_item:.4g}"
         parameters = "-" if each.parameters is None else f"{each.parameters:,}"
-        cells = [", ".join(each.modes), ", ".join(each.precisions), str(each.batch), each.data_set or "-", each.task]
+        cells = [", ".join(each.modes), _precisions(each.precisions), str(each.batch), each.data_set or "-", each.task]
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, parameters, gmacs, *cells])
     _print_table(rows)
 
@@ -102,7 +102,7 @@ def frameworks(as_json: bool) -> None:
     for each in found:
         here = (each.version or "unknown version") if each.here else "-"
         variants = ", ".join(f"{each.name}:{variant}" if variant else each.name for variant in each.variants)
-        cells = [here, ", ".join(each.modes), ", ".join(each.precisions), variants]
+        cells = [here, ", ".join(each.modes), _precisions(each.precisions), variants]
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, *cells])
     _print_table(rows)
     click.echo("FRAMEWORK:best races a framework at settings that a search before the race has found.")
@@ -128,7 +128,7 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
     without: dict[str, list[str]] = {}  # by why there is none
     for each in found.routes:
         if each.route:
-            rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", each.route])
+            rows.append([each.framework, "yes" if each.here else "-", _precisions(each.precisions) or "-", each.route])
         else:
             why = each.why_not.replace(each.framework.partition(":")[0], "it")
             without.setdefault(why, []).append(each.framework)
@@ -212,3 +212,10 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         print_line("  ".join(cells).rstrip())
+
+
+def _precisions(listed: Sequence[Any]) -> str:
+    """Say which of them a CPU lacks, where it is refused."""
+    from fairlap.request.work import why_not_on
+
+    return ", ".join(f"{each} (GPU)" if why_not_on(each, "cpu") else each for each in listed)
