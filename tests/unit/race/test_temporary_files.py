@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import SHORT, fairlap
@@ -27,7 +28,7 @@ def sleeps():
 
 
 @pytest.fixture
-def variables(tmp_path: Path) -> dict[str, str]:
+def variables(tmp_path: Path) -> dict[str, Any]:
     """Have temporary files in a folder of this test's."""
     (tmp_path / "left_callables.py").write_text(CALLABLES)
     (tmp_path / "tmp").mkdir()
@@ -39,14 +40,14 @@ def raced(tmp_path: Path, name: str) -> list[str]:
     return ["compare", "callable", "--on", f"python:call=left_callables.{name}", *SHORT]
 
 
-def test_what_a_contestant_leaves_goes_with_the_race(tmp_path: Path, variables: dict[str, str]) -> None:
+def test_what_a_contestant_leaves_goes_with_the_race(tmp_path: Path, variables: dict[str, Any]) -> None:
     done = fairlap(*raced(tmp_path, "leaves"), cwd=tmp_path, **variables)
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_the_next_race_removes_what_a_killed_one_left_and_nothing_else(
-    tmp_path: Path, variables: dict[str, str]
+    tmp_path: Path, variables: dict[str, Any]
 ) -> None:
     of_another = tmp_path / "tmp" / "fairlap-of-another-program"
     of_another.mkdir()

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from fairlap import quantity_text
 from fairlap.history.foreign.file_reading import Files, at_text, refuse, text_of
 from fairlap.history.other_tools import OF_PROCESSES
 from fairlap.store.foreign_points import ForeignPoint
@@ -63,7 +62,7 @@ def pytest_points(path: Path, files: Files, document: dict[str, Any], project: s
         raise refuse(path, "fairlap wrote it for pytest-benchmark; import the run file instead")
     info, cpu = found.machine_info, found.machine_info.cpu or _Cpu()
     processor = cpu.brand_raw or info.processor or info.machine
-    cores = quantity_text.count(cpu.count, "core") if cpu.count else ""
+    cores = f"{cpu.count} {'core' if str(cpu.count) == '1' else 'cores'}" if cpu.count else ""
     with files.understood(path):
         at = at_text(found.datetime)
     return [
