@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fairlap.errors import InvalidRequest
+from fairlap.machine.files.scratch_folder import ScratchFolder
 
 if TYPE_CHECKING:
     from fairlap.cli.races.run_race import RunOutput
@@ -120,8 +120,8 @@ def choose(
 
     files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
     given = {**options, "inputs": inputs, "labels": labels, "metric": metric}
-    with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
-        request = _request((models,) if isinstance(models, str) else tuple(models), on, given, Path(folder))
+    with ScratchFolder() as folder:
+        request = _request((models,) if isinstance(models, str) else tuple(models), on, given, folder)
         found = choose_by_request(request, question_of(request, minimise, score_margin, max_drop))
     for failure in write_document(document_of(found), files):
         warnings.warn(str(failure), stacklevel=2)
@@ -141,8 +141,8 @@ def load(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) 
 
 
 def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any]) -> Results:
-    with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
-        return _results(_request(models, on, options, Path(folder)))
+    with ScratchFolder() as folder:
+        return _results(_request(models, on, options, folder))
 
 
 def _request(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any], folder: Path) -> RaceRequest:

@@ -39,6 +39,12 @@ class NotAvailable(FairlapError, RuntimeError):
     code = "E_NOT_AVAILABLE"
 
 
+class NotWritten(FairlapError):
+    """A file that was asked for is lost: the disk is full, or its folder went away while the command ran."""
+
+    code = "E_FILE"
+
+
 def reason_of(error: BaseException) -> str:
     """Say what went wrong, without the operating system's number for it."""
     return getattr(error, "strerror", None) or str(error)

@@ -22,6 +22,11 @@ def explanations() -> dict[str, str]:
     return {code: text.strip().replace(f"**{_WHAT_TO_DO}**", _WHAT_TO_DO) for code, text in _SECTION.findall(page)}
 
 
+def without_links(text: str) -> str:
+    """Leave the texts of links, for a terminal; links in codes.md are between its pages."""
+    return _LINK.sub(r"\1", text)
+
+
 def paragraphs_of_a_claim() -> tuple[str, ...]:
     """Return what a verdict rests on, what would refute it and how to strengthen it; a line for each."""
     _, _, text = explanations()["VERDICT"].rpartition("\n- ")
@@ -31,4 +36,4 @@ def paragraphs_of_a_claim() -> tuple[str, ...]:
 def next_step(explanation: str) -> str:
     """Return the paragraph that says what to do as one line; empty where there is none."""
     _, found, step = explanation.partition(f"\n\n{_WHAT_TO_DO} ")
-    return _LINK.sub(r"\1", " ".join(step.split())) if found else ""
+    return without_links(" ".join(step.split())) if found else ""

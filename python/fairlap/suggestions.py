@@ -7,9 +7,11 @@ from typing import Any
 
 from fairlap.errors import InvalidRequest
 
+_SHORTEST_BEGINNING = 3
+
 
 def nearest(name: str, among: Iterable[str], most: int = 1) -> list[str]:
-    """List up to so many near names, the nearest first; upper and lower case are the same."""
+    """List up to so many near names, the nearest first, else those that begin so; upper and lower case are the same."""
     import difflib
 
     folded: dict[str, list[str]] = {}
@@ -17,6 +19,8 @@ def nearest(name: str, among: Iterable[str], most: int = 1) -> list[str]:
         folded.setdefault(each.casefold(), []).append(each)
     near = difflib.get_close_matches(name.casefold(), folded, n=most)
     near = near[:1] if name.casefold() in folded else near  # which is certain
+    if not near and len(name) >= _SHORTEST_BEGINNING:
+        near = [each for each in folded if each.startswith(name.casefold())]
     return [each for found in near for each in folded[found]][:most]
 
 

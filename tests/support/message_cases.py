@@ -180,6 +180,7 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
 def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     lines: list[str] = []
     patch.setattr(lock, "races_running", lambda: ["process 7, which began 10:00:00"])
+    patch.setattr(lock, "_noted", set())
     with lock.one_race(wait=True, notify=lines.append):
         pass
     text, _, code = lines[-1].removesuffix("]").rpartition(" [")

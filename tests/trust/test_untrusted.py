@@ -17,6 +17,7 @@ import pytest
 from command_line import invoke
 from fairlap.errors import InvalidRequest
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
+from fairlap.scenarios.callables.untrusted import process
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.race import compare_untrusted
 
@@ -98,6 +99,17 @@ def test_clocks_that_a_callable_stops_change_no_figure(tmp_path: Path) -> None:
     )
     result = compare_untrusted([f"{tmp_path}/stopped.py:kernel"], reference=REFERENCE, inputs=INPUTS, blocks=3)
     assert result.rows[0].median_ns > 5e6
+
+
+def test_one_that_sleeps_is_announced_once_and_excluded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "asleep.py").write_text("import time\n\n\ndef kernel(x):\n    time.sleep(3600)\n")
+    imported = process.ContestantProcess.imported
+    monkeypatch.setattr(process.ContestantProcess, "imported", lambda own, _: imported(own, 60.0))  # on a busy machine
+    monkeypatch.setattr(process, "_LONG_MS", 1500)
+    asleep, announced = f"{tmp_path}/asleep.py:kernel", list[str]()
+    result = compare_untrusted([asleep], reference=REFERENCE, inputs=INPUTS, limit=4.0, notify=announced.append)
+    assert result.excluded[asleep].code == "E_TIMEOUT"
+    assert len([line for line in announced if asleep in line]) == 1
 
 
 @pytest.mark.parametrize(("by_another", "code"), [(False, "E_LEFT_RUNNING"), (True, "")])
@@ -199,12 +211,12 @@ def test_a_polite_kill_leaves_no_folder_behind(tmp_path: Path) -> None:
         cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        while not any(tmp_path.glob("fairlap-untrusted-*/mine.py")):
+        while not any(tmp_path.glob("fairlap-*/own/mine.py")):
             assert running.poll() is None
             time.sleep(0.02)
         running.terminate()
         assert running.wait() == 128 + signal.SIGTERM
-        assert not any(tmp_path.glob("fairlap-untrusted-*"))
+        assert not any(tmp_path.glob("fairlap-*"))
     finally:
         running.kill()
         running.wait()

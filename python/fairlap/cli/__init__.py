@@ -14,7 +14,7 @@ import click
 from fairlap.cli.help import Group
 from fairlap.cli.output import discard_output, filter_output, print_error
 from fairlap.cli.own_process import OWN_PROCESS
-from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
+from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, NotWritten, shortened
 from fairlap.interrupts import status_of
 from fairlap.machine.files.open_files import is_for_lack_of_files, why_too_few
 
@@ -64,6 +64,9 @@ _STORED_RUNS = {
     "verify": "Check a bundle, and compute its figures again.",
     "recipe": "Write a container and commands that repeat a run.",
 }
+
+_ONE_IS_A_RESULT = frozenset(("bisect", "diff", "judge", "stale", "verify"))
+"""Commands whose status 1 means something else than that a result or a file is lost, which is an error of theirs."""
 
 _FOLDERS = {
     **dict.fromkeys(("bisect", "choose", "judge", "pull-request", "suite"), "decisions"),
@@ -224,4 +227,4 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         print_error(*_refusal(error), as_json=as_json)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, NotWritten) and _ONE_IS_A_RESULT.isdisjoint(arguments[:1]) else 2)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairlap import quantity_text
 from fairlap.engine import _native
 from fairlap.engine.arguments import number_of, one_of, positive_number, truth, whole_number
 from fairlap.engine.clocks import clock_named
@@ -260,7 +261,9 @@ def _service(
         if not callable(each):
             raise InvalidRequest(f"a worker's calls must be callable, not {shown(each)}")
     if items.size > 0 and int(items.max()) >= len(calls):
-        raise InvalidRequest(f"a request asks about item {items.max()}, but a worker has {len(calls)} calls")
+        raise InvalidRequest(
+            f"a request asks about item {items.max()}, but a worker has {quantity_text.count(len(calls), 'call')}"
+        )
     if largest_batch > 1 and worker.batch_call is None:
         raise InvalidRequest("a worker without a batch_call serves single requests; give one, or largest_batch=1")
     return _native.PythonService(calls, worker.batch_call, worker.done)

@@ -141,6 +141,9 @@ def native_completion(native: NativeFunction, done: object) -> tuple[int, int]:
     return completion.address, completion.context
 
 
+ASLEEP = "fairlap-asleep"
+"""The name of a thread of fairlap's that sleeps while calls are timed, and takes no turns with them."""
+
 FLOOR_MULTIPLE = 50.0
 LONGEST_WARM_UP_S = 2.0
 
@@ -211,7 +214,7 @@ def time_calls(
         )
     except MemoryError:
         raise NotAvailable(NOT_ENOUGH_MEMORY) from None
-    notices = notices_of_run(record, on_clock, stop.target, python_threads=0 if native else threading.active_count())
+    notices = notices_of_run(record, on_clock, stop.target, python_threads=0 if native else _python_threads())
     notices = (*native.notices, *notices) if native else notices
     result = measurement_of(
         record,
@@ -225,6 +228,10 @@ def time_calls(
         error = record.exception
         raise CallableRaised(f"{result.name} raised {described(error)}; {kept_samples(result)}", result) from error
     return result
+
+
+def _python_threads() -> int:
+    return sum(each.name != ASLEEP for each in threading.enumerate())
 
 
 def kept_samples(result: Measurement) -> str:

@@ -68,6 +68,8 @@ def _required_of(pair: Matched, required: RequiredChange, of: int) -> Finding:
     if found.ratio is None or found.low is None or found.high is None:
         return Finding(Status.NOT_COMPARABLE, f"{head}: the work or the machine differs", required=required.text)
     ratio = quantity_text.ratio_interval(found.ratio, found.low, found.high)
-    text = f"{head}: {metric.name} is {ratio} times that before, {len(old)} and {len(new)} processes"
+    text = (
+        f"{head}: {metric.name} is {ratio} times that before, {len(old)} and {quantity_text.count(len(new), 'process')}"
+    )
     status = STATUSES[required.outcome(found.low, found.high)]
     return Finding(status, text, found.ratio, found.low, finite(found.high), required.text)

@@ -134,7 +134,7 @@ def _finding(name: str, before: Benchmarks, after: Benchmarks, max_slowdown: flo
         why = "; ".join(map(str, regression.warnings))
         return Finding(Status.NOT_COMPARABLE, f"{name}: {medians}; {why}")
     ratio = quantity_text.ratio_interval(regression.ratio, regression.low, regression.high)
-    counts = f"{len(old.processes_ns)} and {len(new.processes_ns)} processes"
+    counts = f"{len(old.processes_ns)} and {quantity_text.count(len(new.processes_ns), 'process')}"
     text = f"{name}: {ratio} times as long, {medians}, {counts}"
     return finding_between(regression, text, max_slowdown)
 

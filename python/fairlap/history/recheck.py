@@ -76,8 +76,8 @@ def outcome_of(then: Comparison, now: Comparison | None, why_not: str = "") -> t
         return "undecided", why_not or "the two were not compared"
     if now.verdict is Verdict.INCONCLUSIVE:
         needed = verdict.needed_blocks(now)
-        enough = f"; about {needed} blocks would decide it" if needed else ""
-        return "undecided", f"it is inconclusive here after {now.blocks} blocks{enough}"
+        enough = f"; about {quantity_text.count(needed, 'block')} would decide it" if needed else ""
+        return "undecided", f"it is inconclusive here after {quantity_text.count(now.blocks, 'block')}{enough}"
     if now.verdict is then.verdict:
         return "holds", ""
     apart = then.interval.low > now.interval.high or then.interval.high < now.interval.low

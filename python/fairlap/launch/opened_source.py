@@ -32,6 +32,8 @@ from fairlap.request.fields.source import Source
 
 ON_A_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 
+LEAST_TO_READ_S = 120.0  # however short a budget is: a large model is exported and computed in float64
+
 _MOST_OF_MEMORY = 0.8  # of what is available when a model is opened
 _LOOKED_AT_EVERY_S = 0.1
 
@@ -44,8 +46,12 @@ def opened(
     seeds: Mapping[str, int],
     notify: Callable[[str], None] = lambda _: None,
     passed: tuple[str, ...] = (),
+    *,
+    budget_s: float | None = None,
 ) -> tuple[Path, Bundle]:
     """Open the source once in a process, with the secret variables that are ``passed``.
+
+    It may take half an hour, or with a budget as long as that, but no less than two minutes.
 
     Returns the folder of the source's bundle, and the bundle; of several files of one model, that of the selected one.
 
@@ -59,8 +65,9 @@ def opened(
             what = "computing the answers to compare with"
         elif source.of_data:
             what = "reading and decoding all items, which passes are compared with"
-        notify(f"{source.shown}: {what}")
-        folder = _open(Order(source, dict(seeds), _scratch()), passed)
+        within_s = LIMIT_S if budget_s is None else max(budget_s, LEAST_TO_READ_S)
+        notify(f"{source.shown}: {what} (for {quantity_text.rough_duration(within_s)} at most)")
+        folder = _open(Order(source, dict(seeds), _scratch()), passed, within_s)
         _require_own(folder, source)
         _opened[key] = folder
     _passed[_opened[key]] = passed
@@ -94,11 +101,11 @@ def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ())
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        env={**own_environment(passed), **ON_A_CPU},
+        env={**own_environment(passed), **ON_A_CPU, "TMPDIR": _scratch()},
     )
 
 
-def _open(order: Order, passed: tuple[str, ...]) -> Path:
+def _open(order: Order, passed: tuple[str, ...], within_s: float) -> Path:
     shown = order.source.shown
     kills = oom_kills()
     with process_of_source("fairlap.models.sources.opening", errors=subprocess.PIPE, passed=passed) as process:
@@ -108,9 +115,10 @@ def _open(order: Order, passed: tuple[str, ...]) -> Path:
         )
         try:
             with limit:
-                printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
+                printed, errors = process.communicate(msgspec.json.encode(order), timeout=within_s)
         except subprocess.TimeoutExpired:
-            message = f"{shown} was not opened within {LIMIT_S / 60:.0f} minutes"
+            longer = "" if within_s == LIMIT_S else "; a longer --budget allows more"
+            message = f"{shown} was not read within {quantity_text.rough_duration(within_s)}{longer}"
             raise SourceError(message, code="E_TIMEOUT") from None
         finally:
             process.terminate()  # does nothing when it has ended
@@ -127,7 +135,8 @@ def _open(order: Order, passed: tuple[str, ...]) -> Path:
         message = f"{shown} ended the process that read it: {_end_of(process.returncode, errors)}"
         raise SourceError(message) from None
     if outcome.code:
-        raise SourceError(outcome.message, code=outcome.code)
+        named = any(each and each in outcome.message for each in (shown, order.source.path, order.source.text))
+        raise SourceError(outcome.message if named else f"{shown}: {outcome.message}", code=outcome.code)
     return Path(outcome.folder)
 
 
@@ -149,7 +158,10 @@ def _end_of(status: int, errors: bytes) -> str:
 
 @cache
 def _scratch() -> str:
-    """For sources whose files are not known, and which are therefore opened again by each command."""
+    """For sources whose files are not known, and which are therefore opened again by each command.
+
+    Libraries that read models leave temporary files in it, also where their process is killed.
+    """
     folder = ScratchFolder()
     atexit.register(folder.remove)
     return str(folder.path)

@@ -29,6 +29,14 @@ _CODES: dict[LossOutcome, str] = {
 }
 
 
+_PHASES = {
+    "interpreter": "the start of Python",
+    "numpy": "the import of NumPy",
+    "fairlap": "the import of fairlap",
+    "import": "the import of the framework",
+}
+"""In sentences, where the name of a phase alone would say nothing."""
+
 _OTHER_WORK = ("E_ARGUMENT_CHANGED", "E_OUTPUT")  # than was asked for
 
 
@@ -84,8 +92,12 @@ def loss_from_status(
         last = _last_line(text)
         if status != 0 and reports_memory(text[-_LAST_CHARACTERS:]):
             outcome, message = "out_of_memory", f"memory ran out in {phase}"
+        elif status == -signal.SIGKILL:
+            where = _PHASES.get(phase, phase)
+            outcome = "crash"
+            message = f"it was killed from outside (SIGKILL) in {where}; the kernel reports no lack of memory"
         elif status < 0:
-            outcome, message = "crash", f"it crashed with {_signal(-status)} in {phase}"
+            outcome, message = "crash", f"it crashed with {_signal(-status)} in {_PHASES.get(phase, phase)}"
         else:
             outcome, message = "exit", f"it exited with status {status} in {phase}"
     return WorkerLost(outcome, message + (f"; last output: {last}" if last else ""), phase=phase, details=text)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 PREFIX = "package "
+_OF_AN_EXTRA = re.compile(r"([A-Za-z0-9._-]+).*;.*extra == ['\"]([^'\"]+)['\"]")
 
 # Frameworks, and what decides their speed. A contestant in its own environment reports its own version.
 PACKAGES = (
@@ -103,3 +104,20 @@ def _build() -> str:
     if hasattr(sys, "gettotalrefcount"):
         traits.append("debug")
     return ", ".join(traits)
+
+
+def how_to_install(module: str) -> str:
+    """Write the line that installs a module by the extra of fairlap that has its package, where one has."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    package = re.sub(r"[-_.]+", "-", module.partition(".")[0]).lower()
+    try:
+        listed = requires("fairlap") or []
+    except PackageNotFoundError:  # a checkout that was never installed
+        listed = []
+    extras = [
+        found[2]
+        for each in listed
+        if (found := _OF_AN_EXTRA.match(each)) and re.sub(r"[-_.]+", "-", found[1]).lower() == package
+    ]
+    return f"pip install 'fairlap[{extras[0]}]'" if extras else "install it"

@@ -17,7 +17,7 @@ from fairlap.models.spec import Spec
 from fairlap.plugins import places_in_packages
 from fairlap.request.fields.data.training_data import ItemSizes
 from fairlap.request.fields.source import is_callable_name, why_no_callable
-from fairlap.suggestions import nearest
+from fairlap.suggestions import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from fairlap.models.operations.operation import Operation
@@ -168,6 +168,14 @@ def is_unknown_size(text: str) -> bool:
     return not (Path(f"{name}.py").exists() or Path(name).is_dir() or find_spec(name) is not None)
 
 
+def _file_meant(name: str) -> str:
+    """Name a file beside the one that is not there, whose suffix may be mistyped."""
+    folder, file = os.path.split(name)
+    if os.path.lexists(name) or not os.path.isdir(folder or "."):  # noqa: PTH112  (as below)
+        return ""
+    return did_you_mean(file, os.listdir(folder or "."))  # noqa: PTH208
+
+
 def find(name: str, sizes: ItemSizes | None = None) -> Model:
     """Find it by its name, or by the one that it had before it was in a family."""
     built_in = _built_in()
@@ -187,7 +195,8 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
                 f"{name} is a folder without a saved_model.pb; give a file in it, or hf:{name} if transformers wrote it"
             )
         if Path(name).suffix or "/" in name:
-            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {known or _files_read()}")
+            near = "" if known else _file_meant(name)
+            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {near or known or _files_read()}")
         raise InvalidRequest(_no_model(name, packages))
     package = packages[name]
     try:

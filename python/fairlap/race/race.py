@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fairlap.interrupts import signals_wait
@@ -30,8 +31,9 @@ from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.planning.plan_file import require_complete
-from fairlap.race.processes.at_scale import in_turn_because_of_ranks
+from fairlap.race.processes.at_scale import in_turn_because_of_ranks, runs_as_ranks
 from fairlap.race.processes.bench import Bench
+from fairlap.race.processes.block_worker import TEMPORARY
 from fairlap.race.processes.chosen_rounds import rounds_of
 from fairlap.race.processes.contained import with_paths
 from fairlap.race.processes.counted_allocations import counting, require_countable
@@ -106,9 +108,7 @@ class Race:
         """
         with ExitStack() as stack:
             try:
-                remove_abandoned()
-                stack.callback(remove_abandoned)  # of workers that were killed
-                scratch = stack.enter_context(ScratchFolder())
+                scratch = self._scratch_in(stack)
                 stack.enter_context(one_thread_for_matrices())
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
@@ -175,6 +175,14 @@ class Race:
                     self.ended_early = self.data_lost or self.ended_early
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
+
+    def _scratch_in(self, stack: ExitStack) -> Path:
+        remove_abandoned()
+        stack.callback(remove_abandoned)  # of workers that were killed
+        scratch = stack.enter_context(ScratchFolder())
+        if not any(map(runs_as_ranks, self.plan.works)):
+            (scratch / TEMPORARY).mkdir()  # not for ranks, whose sockets have short paths
+        return scratch
 
     def _may_go_on(self) -> bool:
         return self._ending is None or not self._ending.ends_first_block()

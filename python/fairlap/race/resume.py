@@ -156,7 +156,11 @@ def _require_files(source: Source) -> None:
 
 
 def require_same_sources(
-    plan: Plan, notify: Callable[[str], None] = lambda _: None, passed: tuple[str, ...] = ()
+    plan: Plan,
+    notify: Callable[[str], None] = lambda _: None,
+    passed: tuple[str, ...] = (),
+    *,
+    budget_s: float | None = None,
 ) -> None:
     """Require the sources that the plan was made from.
 
@@ -169,7 +173,7 @@ def require_same_sources(
         for side in race_sides():
             side.require_unchanged(work)
         if work.source is not None or work.start is not None:
-            materials_for(work, plan.data_seed, notify, passed)
+            materials_for(work, plan.data_seed, notify, passed, budget_s=budget_s)
 
 
 def changed_data(

@@ -19,6 +19,7 @@ from fairlap.scenarios.process_result import ProcessResult
 MINIMUM_BLOCKS = 12
 _FEWEST_COMPARED = 2
 _NEVER = ("not_installed", "unsupported")  # however often it is tried
+_NO_ANSWER = "E_SERVER"  # a server that is not there, or is none, is so in the next block too
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
 LEAST_OF_A_REQUEST_S = 20.0
 DECIDED = "every comparison is decided"
@@ -97,8 +98,8 @@ class Ending:
         rounds = _rounds(self._plan, ran)
         if rounds == 0:
             return ""
-        if processes and all(each.outcome in _NEVER for each in processes):
-            return "no contestant can run here"
+        if processes and (why_none := _why_none_runs(processes)):
+            return why_none
         if self._plan.until_decided and not self._past_decision:
             kinds = {block.conditions for block in self._plan.blocks}
             bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}
@@ -150,6 +151,12 @@ class Ending:
         if any(len(kind) < len(self._plan.works) for kind in tables):
             return False
         return not any(design_of(self._plan, kind).ended_blind for kind in tables)
+
+
+def _why_none_runs(processes: Sequence[ProcessResult]) -> str:
+    if all(each.outcome in _NEVER for each in processes):
+        return "no contestant can run here"
+    return "no server answers" if all(each.code == _NO_ANSWER for each in processes) else ""
 
 
 def ended_by_rule(reason: str) -> str:

@@ -224,9 +224,13 @@ class Contestants(tuple[ContestantName, ...]):
 
     def __new__(cls, listed: str | Iterable[str]) -> Self:
         parts = _listed(listed) if isinstance(listed, str) else listed if isinstance(listed, Iterable) else [listed]
+        parts = list(parts)
         for part in parts:
             if not isinstance(part, str):
                 raise InvalidRequest(f'a contestant is a text such as "torch" (got {part!r})', code="E_CONTESTANT")
+        if any(map(str.strip, parts)) and not all(map(str.strip, parts)):
+            shown = listed if isinstance(listed, str) else ",".join(parts)
+            raise InvalidRequest(f"a contestant between the commas of {shown!r} has no name", code="E_CONTESTANT")
         return cls.of([contestant_named(part) for part in parts if part.strip()])
 
     @classmethod

@@ -66,15 +66,19 @@ _ABOUT = (
     "any algorithm.",
     "A time is the median call of one process on {device}, which decides nothing; 'fairlap compare' races.",
     "The last four columns say whether the bits of the answer are the same: again in the same process, in another "
-    "process, with {threads} threads instead of one, and for the first item alone instead of in its batch.",
+    "process, with {threads} instead of one, and for the first item alone instead of in its batch.",
 )
+
+
+def _threads(count: int) -> str:
+    return "one thread" if count == 1 else f"{count} threads"
 
 
 def document_of(result: StabilityTable) -> Document:
     return Document(
         title="Numerical stability",
         facts=tuple(
-            each.format(threads=result.threads, device="the CPU" if result.device == "cpu" else result.device)
+            each.format(threads=_threads(result.threads), device="the CPU" if result.device == "cpu" else result.device)
             for each in _ABOUT
         ),
         sections=[

@@ -45,7 +45,26 @@ def store_path() -> Path:
     """Find this machine's file: ``FAIRLAP_STORE``, else ``FAIRLAP_LOCAL_STORE``, else in the user's data folder."""
     chosen = "" if shared_url() else os.environ.get("FAIRLAP_STORE")
     chosen = chosen or os.environ.get("FAIRLAP_LOCAL_STORE")
-    return Path(chosen) if chosen else user_data() / "runs.sqlite"
+    return Path(chosen) if chosen else _usual_path()
+
+
+def _usual_path() -> Path:
+    return user_data() / "runs.sqlite"
+
+
+def require_folder(path: Path) -> None:
+    """Refuse a named store in a folder that is not there, which may be misspelt; SQLite makes no folder either.
+
+    The folder of the usual store is made.
+    """
+    with _reachable(path):
+        if path == _usual_path() or path.parent.exists():
+            return
+    nearest = next(each for each in path.absolute().parents if each.exists())
+    raise StoreError(
+        f"the store {path} cannot be created: there is no folder {path.parent} (but there is {nearest}); correct "
+        "FAIRLAP_STORE, or make the folder"
+    )
 
 
 def require_store(path: Path) -> None:
@@ -57,6 +76,11 @@ def require_store(path: Path) -> None:
         folder = next(each for each in path.absolute().parents if each.exists())
         with TemporaryDirectory(prefix=".fairlap-", dir=folder):  # nothing else shows what each file system allows
             pass
+        if path != _usual_path():
+            lacks = "" if path.parent.exists() else f", nor a folder {path.parent}"
+            raise NoSuchRun(
+                f"there is no store {path}{lacks}; correct FAIRLAP_STORE; a race makes the file, but no folder"
+            )
     raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")
 
 
@@ -72,6 +96,7 @@ def _reachable(path: Path) -> Iterator[None]:
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
+    require_folder(path)
     with _reachable(path):
         require_regular(path)
         make_private_folder(path.parent)

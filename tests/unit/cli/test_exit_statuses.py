@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import fairlap, invoke
+from command_line import error_code, fairlap, here, invoke
 from fairlap.render.bundle.archive import packed
 from fairlap.render.bundle.contents import RUN
 from fairlap.store.runs.run_file import save_run
@@ -87,6 +87,27 @@ def test_a_command_ends_with_the_status_of_the_table(line: str, status: int, fol
     words = line.split()
     cells = documented().get(words[0]) or documented().get(" ".join(words[:2]))
     assert status < 3 if cells is None else cells[status]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("report even.json -o full.html", 1),
+        ("export even.json -o full.csv", 1),
+        ("show even.json -o full.md", 1),
+        ("diff even.json slower.json -o full.json", 2),
+        ("report even.json -o nowhere/page.html", 2),
+    ],
+)
+def test_a_full_disk_loses_a_file_and_a_folder_that_is_not_there_is_refused(
+    line: str, status: int, folder: Path
+) -> None:
+    for word in line.split():
+        if word.startswith("full.") and not (folder / word).is_symlink():
+            (folder / word).symlink_to("/dev/full")
+    done = here(*line.split(), cwd=folder)
+    assert (done.returncode, error_code(done)) == (status, "E_FILE")
 
 
 @pytest.mark.slow

@@ -21,8 +21,8 @@ from machine_marks import needs_proc
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "store" / "runs.sqlite"))
-    return tmp_path / "store" / "runs.sqlite"
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    return tmp_path / "runs.sqlite"
 
 
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from command_line import output
 from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap.cli import catalogue
@@ -189,3 +190,10 @@ def test_frameworks_without_a_route_share_a_line_for_each_reason(monkeypatch: py
     assert [line for line in lines if "mpi" in line or "grain" in line] == [lines[2]]
     assert "scipy" in lines[3]
     assert len(lines) == 6  # with the inputs and the reference
+
+
+@pytest.mark.parametrize("what", ["models", "frameworks"])
+def test_tf32_is_listed_as_what_a_gpu_has(what: str) -> None:
+    listed = output("list", what)
+    assert "tf32 (GPU)" in listed
+    assert listed.count("tf32") == listed.count("tf32 (GPU)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import invoke
+from command_line import invoke, refusal
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants
@@ -173,3 +173,22 @@ def test_named_dimensions_and_inputs_of_a_file_are_answered_with_the_nearest(tmp
         with pytest.raises(FairlapError) as refused:
             plan_of(RaceRequest(models=(str(file),), contestants=Contestants("torch"), **options))
         assert "did you mean" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "meant"), [("convnt", "convnet"), ("race.tmol", "race.toml"), ("./relu.onx", "relu.onnx")]
+)
+@pytest.mark.parametrize("more", [(), ("--on", "torch")])
+def test_an_unknown_model_comes_before_the_contestants_that_lack(
+    model: str, meant: str, more: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("race.toml", "relu.onnx"):
+        Path(name).touch()
+    refused = str(refusal("compare", model, *more))
+    assert f"did you mean {meant}" in refused
+    assert "--on" not in refused
+
+
+def test_contestants_are_asked_for_where_the_model_is_known() -> None:
+    assert "--on" in str(refusal("compare", "convnet"))

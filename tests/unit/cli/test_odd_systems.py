@@ -42,7 +42,7 @@ def _can_mount() -> bool:
 )
 def test_a_race_runs_without_files_of_the_kernel(mounts: str, tmp_path: Path) -> None:
     before = f"exec unshare -Urm sh -c '{mounts} && exec \"$@\"' sh"
-    done = fairlap(*RACE, before=before, FAIRLAP_STORE=tmp_path / "s" / "runs.sqlite", FAIRLAP_CACHE=tmp_path / "c")
+    done = fairlap(*RACE, before=before, FAIRLAP_STORE=tmp_path / "runs.sqlite", FAIRLAP_CACHE=tmp_path / "c")
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr
     assert "os.getppid" in done.stdout
@@ -52,7 +52,7 @@ def test_a_race_runs_without_files_of_the_kernel(mounts: str, tmp_path: Path) ->
 def test_a_full_cache_ends_in_one_line_and_loses_nothing_of_the_store(tmp_path: Path) -> None:
     """The weights and inputs of a model are written there; 64 KiB do not hold them."""
     (tmp_path / "c").mkdir()
-    store = tmp_path / "s" / "runs.sqlite"
+    store = tmp_path / "runs.sqlite"
     assert not fairlap(*RACE, FAIRLAP_STORE=store).returncode
     small = f"mount -t tmpfs -o size=64k none {tmp_path}/c"
     before = f"exec unshare -Urm sh -c '{small} && exec \"$@\"' sh"
@@ -118,7 +118,7 @@ def test_without_address_space_there_is_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_a_race_runs_or_says_why_not(before: str, tmp_path: Path) -> None:
-    done = fairlap(*RACE, before=before, FAIRLAP_STORE=tmp_path / "s" / "runs.sqlite", FAIRLAP_CACHE=tmp_path / "c")
+    done = fairlap(*RACE, before=before, FAIRLAP_STORE=tmp_path / "runs.sqlite", FAIRLAP_CACHE=tmp_path / "c")
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr
 

@@ -91,3 +91,18 @@ def test_ctrl_c_while_a_command_waits_ends_it_with_130(words: tuple[str, ...]) -
 def test_in_python_a_comparison_that_does_not_wait_raises() -> None:
     with pytest.raises(MachineBusy):
         fairlap.compare({"a": time.time, "b": time.time_ns}, wait=False)
+
+
+def test_a_conversion_which_times_nothing_does_not_wait(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+    import onnx
+    from onnx import helper
+
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 4]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", ends[:1], ends[1:])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "relu.onnx"
+    )
+    done = here("convert", "relu.onnx", "--for", "onnxruntime", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "relu-for-onnxruntime" / "proof.json").is_file()) == (0, True), done.stderr

@@ -18,7 +18,7 @@ RACE += ["--threads", "1", "--seconds", "0.02", "--blocks", "1", "--quiet"]
 def raced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a module and one beside it that it imports, and race it from elsewhere by PYTHONPATH."""
     folder = tmp_path_factory.mktemp("raced")
-    for name in ("whole", "elsewhere"):
+    for name in ("whole", "elsewhere", "store"):
         (folder / name).mkdir()
     (folder / "whole/old_kernels.py").write_text("import old_parts\ndef sums(): return old_parts.total(range(10))\n")
     (folder / "whole/old_parts.py").write_text("total = sum\n")

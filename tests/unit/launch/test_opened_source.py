@@ -12,9 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command_line import refusal
 from fairlap.launch import opened_source
 from fairlap.machine.programs.processes import DEAD, process_ids, process_stat
 from fairlap.models.sources.contract import SourceError
+from fairlap.request.fields.source import Source
 from machine_marks import needs_proc
 from onnx_files import source_of
 from processes_seen import wait_until_empty
@@ -154,3 +156,56 @@ def test_a_small_file_whose_shapes_double_is_given_up(tmp_path: Path, monkeypatc
     with pytest.raises(SourceError) as given_up:
         opened_source.opened(source_of(tmp_path / "concat.onnx"), {"first": 1})
     assert given_up.value.code == "E_SOURCE_SIZE"
+
+
+SLEEPS = """
+import time
+
+def model():
+    time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize(("budget_s", "least_s"), [(0.1, 1.5), (1.5, 0.1)], ids=["the least", "the budget"])
+def test_a_model_that_sleeps_while_it_is_read_is_given_up_with_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget_s: float, least_s: float
+) -> None:
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    monkeypatch.setattr(opened_source, "LEAST_TO_READ_S", least_s)
+    asleep = Source("sleeps:model", "sleeps:model", trust=True, folder=str(tmp_path))
+    announced: list[str] = []
+    began_s = time.monotonic()
+    with pytest.raises(SourceError, match=r"sleeps:model.* 2 s") as given_up:
+        opened_source.opened(asleep, {"inputs": 1, "changed": 2}, announced.append, budget_s=budget_s)
+    assert given_up.value.code == "E_TIMEOUT"
+    assert time.monotonic() - began_s > 1.5
+    assert "sleeps:model" in announced[0]
+    assert "2 s" in announced[0]
+
+
+def test_a_race_reads_its_models_for_as_long_as_its_budget_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    monkeypatch.setattr(opened_source, "LEAST_TO_READ_S", 0.5)
+    monkeypatch.chdir(tmp_path)
+    asked = ("compare", "sleeps:model", "--shapes", "x:2x4", "--on", "torch,onnxruntime", "--budget", "1s")
+    assert refusal(*asked).code == "E_TIMEOUT"
+
+
+def test_inputs_of_another_shape_are_named_with_both_shapes_and_the_model(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper
+
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 64]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "relu.onnx"
+    )
+    np.savez(tmp_path / "wrong.npz", x=np.zeros((8, 65), np.float32))
+    with pytest.raises(SourceError) as refused:
+        opened_source.opened(source_of(tmp_path / "relu.onnx", inputs=str(tmp_path / "wrong.npz")), {"inputs": 1})
+    assert refused.value.code == "E_MODEL_DIMENSIONS"
+    assert all(part in str(refused.value) for part in ("relu.onnx", "'x'", "(batch, 64)", "(8, 65)"))

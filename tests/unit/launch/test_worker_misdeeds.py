@@ -257,3 +257,11 @@ def test_a_worker_that_is_killed_before_it_is_asked_is_a_crash(files: Files) -> 
             worker.prepare(files.request(), within_s=60)
         assert (how.value.code, how.value.phase) == ("E_CRASH", "prepare")
         assert living_processes(worker.session, worker.token) == []
+
+
+@pytest.mark.parametrize("phase", ["fairlap", "numpy", "build"])
+def test_a_sigkill_without_a_lack_of_memory_is_from_outside_and_says_when(phase: str) -> None:
+    lost = loss_from_status(-signal.SIGKILL, phase, b"", oom_kills())
+    assert (lost.outcome, lost.phase) == ("crash", phase)
+    assert "crashed" not in lost.message
+    assert not lost.message.endswith("in fairlap")

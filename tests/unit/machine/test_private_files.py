@@ -47,9 +47,13 @@ def open_to_others(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("bits", UMASKS)
-def test_the_store_and_the_files_next_to_it_are_private(tmp_path: Path, bits: int) -> None:
-    path = tmp_path / "data" / "deeper" / "runs.sqlite"
-    with umask(bits), open_store(path) as store:
+def test_the_store_and_the_files_next_to_it_are_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int
+) -> None:
+    monkeypatch.delenv("FAIRLAP_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    path = tmp_path / "data" / "fairlap" / "runs.sqlite"
+    with umask(bits), open_store() as store:
         recording = recording_of(store, a_run(), processes=2)
         held = hold(path, "20260101-000000-aaaaaa")
         names = {each.name.removeprefix("runs.sqlite") for each in path.parent.iterdir()}

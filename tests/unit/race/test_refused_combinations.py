@@ -10,7 +10,7 @@ import pytest
 from command_line import invoke
 from fairlap.errors import InvalidRequest
 from fairlap.launch import opened_source
-from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import LEAST_OF_A_WORKER_BYTES, plan_of
 from fairlap.race.planning.shared_processes import require_shared
 from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
 from fairlap.request.race_request import RaceRequest
@@ -94,6 +94,9 @@ def test_ranks_are_timed_without_conditions_of_a_gpu(asked: dict[str, Any]) -> N
         ({"fresh": "first", "sandbox": True}, "E_REQUEST"),
         ({"fresh": "first", "memory_limit_bytes": 1 << 40}, "E_REQUEST"),
         ({"fresh": "first", "conditions": "as-found"}, "E_REQUEST"),
+        ({"memory_limit_bytes": 5}, "E_REQUEST"),
+        ({"memory_limit_bytes": LEAST_OF_A_WORKER_BYTES - 1}, "E_REQUEST"),
+        ({"contestants": Contestants("torch,torch:compile:mode=max")}, "E_REQUEST"),
         ({"baseline": "trch"}, "E_REQUEST"),
         ({"max_slowdown": Share("2%")}, "E_REQUEST"),
         ({"max_batch_budget": Seconds(1.0)}, "E_REQUEST"),

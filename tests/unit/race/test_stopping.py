@@ -209,3 +209,27 @@ def test_why_a_race_ended_is_known_from_what_was_recorded() -> None:
     assert stopping.ended_by_rule(spent) == spent
     assert stopping.ended_by_rule(f"{stopping.DECIDED}; continued after block 7") == stopping.DECIDED
     assert stopping.ended_by_rule("cannot read data.npy: No such file or directory") == ""
+
+
+@pytest.mark.parametrize("until_decided", [False, True])
+@pytest.mark.parametrize(("codes", "after"), [(("E_SERVER", "E_SERVER"), 1), (("E_SERVER", "E_CRASH"), 2)])
+def test_a_race_of_servers_ends_with_the_first_block_in_which_none_answers(
+    codes: tuple[str, str], after: int, until_decided: bool
+) -> None:
+    planned = plan(blocks=2 if after == 2 else 12, until_decided=until_decided)
+    lost = [
+        [
+            ProcessResult(block.number, place, name, planned.works[block.work].id, block.conditions, "failed", code)
+            for place, (name, code) in enumerate(zip("ab", codes, strict=True))
+        ]
+        for block in planned.blocks
+    ]
+    assert ended_after(Ending(planned), planned, lost)[0] == after
+
+
+def test_a_race_goes_on_while_one_of_its_servers_answers() -> None:
+    planned = plan(blocks=3, conditions="as-found")
+    found = processes_around(planned, 0.01)
+    for block in found:
+        block[1].outcome, block[1].code = "failed", "E_SERVER"
+    assert ended_after(Ending(planned), planned, found) == (3, "")

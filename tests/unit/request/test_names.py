@@ -6,6 +6,7 @@ import re
 
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.launch.runners import require_known
 from fairlap.request.names import ContestantName, Contestants, contestant_named
 
 
@@ -86,3 +87,17 @@ def test_a_version_is_one_argument_of_pip_or_refused(text: str) -> None:
     requirement = f"{name.framework}{name.version}"
     assert re.match(r"[A-Za-z]", requirement)
     assert not re.search(r"\s|@|://", requirement)
+
+
+@pytest.mark.parametrize("listed", ["torch,,jax", "torch,", ",torch", "torch, ,jax", ["torch", "", "jax"]])
+def test_a_contestant_without_a_name_is_refused(listed: str | list[str]) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        Contestants(listed)
+    assert refused.value.code == "E_CONTESTANT"
+
+
+def test_a_mode_of_torch_compile_is_known_before_a_worker_starts() -> None:
+    contestants = Contestants("torch:compile:mode=max")
+    with pytest.raises(InvalidRequest, match="max-autotune"):
+        require_known(contestants)
+    assert require_known(Contestants("torch:compile:mode=max-autotune"))

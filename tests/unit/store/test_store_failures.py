@@ -206,7 +206,7 @@ for _ in range(3):
 
 @pytest.mark.sanitized
 def test_several_writers_at_once_all_keep_everything(tmp_path: Path) -> None:
-    path = tmp_path / "new folder" / "runs.sqlite"
+    path = tmp_path / "new.sqlite"
     writers = [started(_RECORDS_A_RUN, path) for _ in range(4)]
     for writer in writers:
         assert writer.stdout is not None

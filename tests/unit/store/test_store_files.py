@@ -279,8 +279,9 @@ def test_a_store_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_wri
             store.begin(a_run().plan, {}, "")
         with pytest.raises(StoreIsReadOnly):
             open_store(folder / "new.sqlite")
-        with pytest.raises(StoreIsReadOnly):
+        with pytest.raises(StoreError) as refused:
             open_store(folder / "sub" / "new.sqlite")
+        assert refused.value.code == "E_STORE"
 
 
 def test_a_store_that_is_not_there_and_cannot_be_made_is_no_empty_one(folder: Path) -> None:

@@ -297,6 +297,17 @@ def command(
     race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json)
 
 
+def _require_models(models: tuple[str, ...]) -> None:
+    """Refuse an unknown one, with the nearest name, before contestants are asked for."""
+    from fairlap.race.operations import selected_models
+    from fairlap.race.planning.sources_from_request import require_model
+    from fairlap.request.race_request import RaceRequest
+
+    selected, _ = selected_models(models, lambda _: None)
+    for model in selected:
+        require_model(RaceRequest(models=selected), model)
+
+
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     import msgspec
 
@@ -311,6 +322,7 @@ def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
         if not models and not commands:
             raise InvalidRequest("give a model and contestants: fairlap compare mlp --on torch,jax")
         if "contestants" not in given and not commands:
+            _require_models(models)
             listing = "models" if models[0] in workload_names() else f"routes {models[0]}"
             raise InvalidRequest(
                 f"name the contestants with --on, such as --on torch,jax; `fairlap list {listing}` shows "

@@ -9,7 +9,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.errors import InvalidRequest
-from fairlap.explanations import explanations, next_step
+from fairlap.explanations import explanations, next_step, without_links
 from fairlap.printed_document import PrintedDocument
 from fairlap.suggestions import nearest
 
@@ -49,7 +49,7 @@ def command(code: str | None, as_json: bool) -> None:
     known = explanations()
     if code is None:
         width = max(map(len, known))
-        lines = (f"{name:<{width}}  {_first_sentence(text)}" for name, text in known.items())
+        lines = (f"{name:<{width}}  {_first_sentence(without_links(text))}" for name, text in known.items())
         print_json(AllCodes(known)) if as_json else click.echo("\n".join(lines))
         return
     name = code.strip("[]").upper()
@@ -61,4 +61,4 @@ def command(code: str | None, as_json: bool) -> None:
     if as_json:
         print_json(ExplainedCode(name, known[name], next_step(known[name])))
     else:
-        click.echo(f"{name}\n\n{known[name]}")
+        click.echo(f"{name}\n\n{without_links(known[name])}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap import quantity_text
 from fairlap.cli.help import Group
 from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.output import print_json, print_line, print_note
@@ -37,7 +38,7 @@ def models(as_json: bool) -> None:
     for each in found:
         gmacs = "-" if each.gmacs_per_item is None else f"{each.gmacs_per_item:.4g}"
         parameters = "-" if each.parameters is None else f"{each.parameters:,}"
-        cells = [", ".join(each.modes), ", ".join(each.precisions), str(each.batch), each.data_set or "-", each.task]
+        cells = [", ".join(each.modes), _precisions(each.precisions), str(each.batch), each.data_set or "-", each.task]
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, parameters, gmacs, *cells])
     _print_table(rows)
 
@@ -50,7 +51,6 @@ def operations(patterns: tuple[str, ...], as_json: bool) -> None:
 
     Operations (a multiplication and an addition each) and bytes (each array once) are those of one call in fp32.
     """
-    from fairlap import quantity_text
     from fairlap.cli.catalogue import OperationList
     from fairlap.cli.catalogue import operations as listed
 
@@ -102,7 +102,7 @@ def frameworks(as_json: bool) -> None:
     for each in found:
         here = (each.version or "unknown version") if each.here else "-"
         variants = ", ".join(f"{each.name}:{variant}" if variant else each.name for variant in each.variants)
-        cells = [here, ", ".join(each.modes), ", ".join(each.precisions), variants]
+        cells = [here, ", ".join(each.modes), _precisions(each.precisions), variants]
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, *cells])
     _print_table(rows)
     click.echo("FRAMEWORK:best races a framework at settings that a search before the race has found.")
@@ -128,7 +128,7 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
     without: dict[str, list[str]] = {}  # by why there is none
     for each in found.routes:
         if each.route:
-            rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", each.route])
+            rows.append([each.framework, "yes" if each.here else "-", _precisions(each.precisions) or "-", each.route])
         else:
             why = each.why_not.replace(each.framework.partition(":")[0], "it")
             without.setdefault(why, []).append(each.framework)
@@ -166,7 +166,7 @@ def devices(as_json: bool) -> None:
         print_json(DeviceList(found))
         return
     for each in found:
-        cores = "" if each.cores is None else f", {each.cores} cores available"
+        cores = "" if each.cores is None else f", {quantity_text.count(each.cores, 'core')} available"
         driver = "" if each.driver_cuda is None else f", driver for CUDA {each.driver_cuda}"
         cells = f"absent: {each.absent}" if each.absent else f"{each.what or 'unknown'}{cores}{driver}"
         print_line(f"{each.name:<7} {cells}")
@@ -212,3 +212,10 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         print_line("  ".join(cells).rstrip())
+
+
+def _precisions(listed: Sequence[Any]) -> str:
+    """Say which of them a CPU lacks, where it is refused."""
+    from fairlap.request.work import why_not_on
+
+    return ", ".join(f"{each} (GPU)" if why_not_on(each, "cpu") else each for each in listed)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
-from fairlap.errors import InvalidRequest
+from fairlap.errors import NotWritten
 
 
 @click.command(
@@ -35,5 +35,5 @@ def command(folder: Path) -> None:
         for name, text in pages.items():
             write_output(folder / name, text.encode())
     except OSError as error:
-        raise InvalidRequest(f"cannot write manual pages to {folder}: {error.strerror}", code="E_FILE") from None
+        raise NotWritten(f"cannot write manual pages to {folder}: {error.strerror}") from None
     click.echo(f"{len(pages)} pages in {folder}")

@@ -75,7 +75,7 @@ def command(
     moved = _moved_to_cores_here(then) if recheck else []
     _require_cores(then)
     notify = progress_notes(quiet=quiet).announce
-    require_same_sources(then.plan, notify, given["pass_env"])
+    require_same_sources(then.plan, notify, given["pass_env"], budget_s=given["budget"])
     changes = [*moved, *_changes(then, notify)]
     for line in changes or [_no_change(then)]:
         print_note(line)

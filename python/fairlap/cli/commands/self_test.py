@@ -106,8 +106,15 @@ def run_self_test(
     )
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     second = f"itself slowed down by {trial.slowdown}" if slowdown else "itself"
-    length = f"of {blocks} blocks" if blocks else f"until decided or for {quantity_text.seconds(trial.budget_s)}"
-    click.echo(f"{name.text} on {work.label} against {second}: {runs} runs {length}, seed {seed}", err=True)
+    length = (
+        f"of {quantity_text.count(blocks, 'block')}"
+        if blocks
+        else f"until decided or for {quantity_text.seconds(trial.budget_s)}"
+    )
+    click.echo(
+        f"{name.text} on {work.label} against {second}: {quantity_text.count(runs, 'run')} {length}, seed {seed}",
+        err=True,
+    )
     longest_s = None if blocks else runs * trial.budget_s
     with interrupted_once(), ExitStack() as stack:
         try:

@@ -23,6 +23,7 @@ from fairlap.cli.options.output_options import JSON
 from fairlap.cli.options.untrusted_options import UNTRUSTED, untrusted_comparison
 from fairlap.cli.options.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.cli.output import print_result
+from fairlap.cli.waiting_line import waiting_line
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.programs.python_callable import imported_callable
 from fairlap.interrupts import interrupted_once, status_of
@@ -174,9 +175,9 @@ def command(
     raised: CallableRaised | None = None
     result: Measurement | InProcessComparison
     kernels: dict[str, Kernels] = {}
-    options = with_imported(options) if several else arguments_of_one(options)
     try:
-        with _stray_prints_on_stderr(as_json):
+        with _stray_prints_on_stderr(as_json), waiting_line(names, _expected_s(options, several=several)):
+            options = with_imported(options) if several else arguments_of_one(options)
             if c_functions is not None:
                 result = c_functions.timed(options)
             elif on_device is None:
@@ -192,6 +193,16 @@ def command(
     if raised is not None:
         raise raised
     sys.exit(_status_of(result))
+
+
+def _expected_s(options: dict[str, Any], *, several: bool) -> float | None:
+    """How long the timing takes where calls are short; None where that is not known."""
+    from fairlap.engine.arguments import DEFAULT_SECONDS
+    from fairlap.scenarios.callables.in_process import BUDGET_S
+
+    if not several:
+        return None if "samples" in options or "target" in options else options.get("seconds", DEFAULT_SECONDS)
+    return None if "blocks" in options or "target" in options else options.get("budget", BUDGET_S)
 
 
 def _require_fitting(names: tuple[str, ...], options: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.output import print_note
 from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -30,4 +31,4 @@ def untrusted_comparison(names: Sequence[str], options: Mapping[str, Any]) -> Un
     given["device"] = str(given.get("device", "cpu"))
     from fairlap.scenarios.callables.untrusted.race import compare_untrusted
 
-    return compare_untrusted(names, **given)
+    return compare_untrusted(names, **given, notify=print_note)

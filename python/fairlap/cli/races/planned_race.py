@@ -143,14 +143,15 @@ def _planned(
     if options.resume is not None:
         if not store:
             raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
-        resumed = resumable(options.resume, notify, given.get("pass_env", ()), trust=trust)
+        passed = given.get("pass_env", ())
+        resumed = resumable(options.resume, notify, passed, trust=trust, budget_s=of_race.budget)
         of_race = _with_budget_left(of_race, resumed)
         plan = resumed.run.plan
     else:
         assert options.plan_file is not None
         plan = with_files_here(load_plan(options.plan_file))
         require_allowed(plan, str(options.plan_file), trust=trust)
-        require_same_sources(plan, notify, given.get("pass_env", ()))
+        require_same_sources(plan, notify, given.get("pass_env", ()), budget_s=of_race.budget)
         if of_race.budget is not None:
             plan = msgspec.structs.replace(plan, budget_s=float(of_race.budget))
         plan = with_modules_now(plan)
@@ -195,7 +196,9 @@ def _with_budget_left(options: RaceOptions, resumed: StoredRun) -> RaceOptions:
     return msgspec.structs.replace(options, budget=left_s)
 
 
-def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...], *, trust: bool) -> StoredRun:
+def resumable(
+    name: str, notify: Callable[[str], None], passed: tuple[str, ...], *, trust: bool, budget_s: float | None
+) -> StoredRun:
     """Load a stored run with its whole blocks, since blocks of two machines or two sets of data do not make one run."""
     from fairlap.cli.races.recorder import StoredRun
     from fairlap.machine.facts import machine_facts
@@ -221,7 +224,7 @@ def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...],
         raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
     run.plan = with_files_here(run.plan)
     require_allowed(run.plan, f"the plan of {run_id}", trust=trust)
-    require_same_sources(run.plan, notify, passed)
+    require_same_sources(run.plan, notify, passed, budget_s=budget_s)
     run.processes = whole_blocks(run.plan, run.processes)
     if code := changed_code(run.plan.modules):
         raise InvalidRequest(

@@ -54,6 +54,7 @@ from fairlap.scenarios.contract import require_settings
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.store.opening import require_folder, store_path
 from fairlap.store.runs.run_file import run_document, save_run
 from fairlap.store.runs.run_sources import require_contestant
 
@@ -126,6 +127,7 @@ def checked_output(
         side.require_output(options, contents, asked=side in sides)
     if store:
         named_sender()
+        require_folder(store_path())
     return RunOutput(options, files, price, question, store, quiet, as_json)
 
 

@@ -266,7 +266,8 @@ class _Running:
         """Resume the stored run of a race that was broken off."""
         if before.state != "interrupted" or not before.run or not self._options.store:
             return None
-        return resumable(before.run, print_note, self._options.pass_env, trust=self._options.trust)
+        options = self._options
+        return resumable(before.run, print_note, options.pass_env, trust=options.trust, budget_s=options.budget_s)
 
     def _budget(self, request: RaceRequest, left: int) -> Seconds | None:
         """Share what is left of the suite's budget equally among the races that are left."""

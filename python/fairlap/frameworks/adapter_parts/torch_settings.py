@@ -138,6 +138,10 @@ def put_in_force(wanted: Settings) -> None:
         torch.backends.mkldnn.set_flags(wanted.options["onednn"] == "on")
 
 
+COMPILE_MODES = ("default", "lite", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+"""Of all releases of PyTorch; its own says in the worker which of them it lacks."""
+
+
 def compiled_by_torch(forward: Any, options: Mapping[str, str]) -> Any:
     import torch
 

@@ -40,6 +40,7 @@ from fairlap.frameworks.adapter_parts.tensors.torch_tensors import (
     weights_of,
 )
 from fairlap.frameworks.adapter_parts.torch_settings import (
+    COMPILE_MODES,
     compiled_by_torch,
     integers_in_force,
     modes_of_a_thread,
@@ -84,7 +85,7 @@ class Torch(Framework):
         "interop_threads": (),
         DIRECTION: DIRECTIONS,
     }
-    options_of: ClassVar = {"compile": {"mode": (), "freezing": ("on", "off")}}
+    options_of: ClassVar = {"compile": {"mode": COMPILE_MODES, "freezing": ("on", "off")}}
     tunable: ClassVar = {
         "variant": ("compile", "compile:freezing=on", "compile:mode=max-autotune"),
         "memory_format": ("channels_last",),

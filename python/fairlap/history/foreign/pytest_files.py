@@ -62,7 +62,7 @@ def pytest_points(path: Path, files: Files, document: dict[str, Any], project: s
         raise refuse(path, "fairlap wrote it for pytest-benchmark; import the run file instead")
     info, cpu = found.machine_info, found.machine_info.cpu or _Cpu()
     processor = cpu.brand_raw or info.processor or info.machine
-    cores = f"{cpu.count} cores" if cpu.count else ""
+    cores = f"{cpu.count} {'core' if str(cpu.count) == '1' else 'cores'}" if cpu.count else ""
     with files.understood(path):
         at = at_text(found.datetime)
     return [

@@ -28,7 +28,7 @@ def check_neighbours(seen: Examined) -> list[Finding]:
     busy, waited = seen.observed.others_busy_cores, seen.observed.waited_share or 0.0
     cores = len(_usable_cores(seen)) or 1
     waiting = f"; tasks waited for a core {quantity_text.share(waited)} of the time" if waited >= _NOTED_WAITING else ""
-    found = f"other processes keep {busy:.2f} of {cores} cores busy{waiting}"
+    found = f"other processes keep {busy:.2f} of {quantity_text.count(cores, 'core')} busy{waiting}"
     if busy < _WARNING_CORES:
         return [Finding("neighbours", "good", found)]
     severity: Severity = "bad" if busy >= _BAD_CORES and busy >= _BAD_SHARE_OF_CORES * cores else "warning"

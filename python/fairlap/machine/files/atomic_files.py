@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairlap.errors import FairlapError
+from fairlap.errors import NotWritten
 from fairlap.machine.files.private_files import make_private_file
 
 
@@ -81,4 +81,4 @@ def write_output(path: Path, content: bytes) -> None:
     try:
         write_atomically(path, content)
     except OSError as error:
-        raise FairlapError(f"{path} could not be written: {error.strerror}", code="E_FILE") from None
+        raise NotWritten(f"{path} could not be written: {error.strerror}") from None

@@ -128,7 +128,7 @@ def _cores_for(threads: int) -> list[int]:
     if 1 <= threads <= len(cores):
         return cores
     raise InvalidRequest(
-        f"threads must be between 1 and {len(cores)}, the cores available to this process (got {threads})"
+        f"threads must be between 1 and {len(cores)}, as many as this process has cores (got {threads})"
     )
 
 

@@ -15,7 +15,7 @@ import select
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -58,6 +58,19 @@ def print_to_stderr(line: str) -> None:
         print(f"fairlap: {one_line(line)}", file=sys.stderr, flush=True)
 
 
+_noted: set[str] = set()
+"""Races on other cores that this process has warned of: it may race many times, for the rows of one table."""
+
+
+def _note_others(running: Iterable[object], notify: Notify) -> None:
+    """Warn in one line of the races that were not warned of before."""
+    if others := [each for each in map(str, running) if each not in _noted]:
+        _noted.update(others)
+        what = "another race runs" if len(others) == 1 else f"{len(others)} other races run"
+        text = f"{what} on other cores, which share caches and memory bandwidth: {'; '.join(others)}"
+        notify(_line_of(Notice(SIDE_BY_SIDE, text)))
+
+
 @contextmanager
 def one_race(
     device: str = "cpu",
@@ -89,9 +102,8 @@ def one_race(
         else:
             _held.append(label)
             stack.callback(_release, label)
-        for other in races_running() if held else ():  # else it is a part of a race, and so may be the others
-            text = f"another race runs on other cores, which share caches and memory bandwidth: {other}"
-            notify(_line_of(Notice(SIDE_BY_SIDE, text)))
+        if held:  # else it is a part of a race, and so may be the others
+            _note_others(races_running(), notify)
         yield
 
 

@@ -74,7 +74,9 @@ def _bound(each: Any, dimensions: Mapping[str, int], given: tuple[int, ...] | No
     declared = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
     if len(given) != len(fixed) or any(size not in (None, new) for size, new in zip(declared, given, strict=True)):
         wanted = ", ".join(_dimension_name(dim) for dim in kind.shape.dim)
-        raise DimensionsUnbound(f"input {each.name!r} has the shape ({wanted}), which {given} does not fit")
+        raise DimensionsUnbound(
+            f"input {each.name!r} has the shape ({wanted}) in the model, and {given} in the inputs or --shapes given"
+        )
     return list(given)
 
 

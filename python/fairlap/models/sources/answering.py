@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import msgspec
 
 from fairlap.errors import FairlapError, described
+from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.allowances import widened
@@ -66,12 +66,12 @@ def main() -> None:
     guarded(sys.stdout.fileno())
     source = msgspec.json.decode(sys.stdin.readline(), type=Source)
     answers = replies()
-    with tempfile.TemporaryDirectory(prefix="fairlap-") as scratch:
+    with ScratchFolder() as scratch:
         found: Opened | None = None
         for line in sys.stdin:
             try:
                 file = Path(line.rstrip("\n"))
-                found = found or _opened(source, file.parent, Path(scratch))
+                found = found or _opened(source, file.parent, scratch)
                 reply = _answered(found, file)
             except FairlapError as error:
                 code, message = explained(source, error.code, str(error), error)

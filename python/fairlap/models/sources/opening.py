@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap import quantity_text
-from fairlap.errors import FairlapError, described
+from fairlap.errors import FairlapError, described, reason_of
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
@@ -41,6 +41,7 @@ from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
 from fairlap.models.sources.file_contents import require_fetched, require_own_content
 from fairlap.models.sources.given_data.reading import given_files, inputs_of
+from fairlap.models.sources.given_data.sets import CODE
 from fairlap.models.sources.inputs import batches_of, cast_notices
 from fairlap.models.sources.learning.learner import is_code, kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
@@ -116,7 +117,7 @@ def hashes_of(source: Source) -> dict[str, str]:
     Raises SourceError when they are others than those that the source was planned with.
     """
     files = require_kind(source).files(source)
-    hashes = _hashes((*files, *given_files(source))) if files else {}
+    hashes = {**_hashes(files), **_hashes_of_given(source)} if files else {}
     if require_kind(source).one_hash and hashes:
         hashes = {str(files[0]): _together(hashes, files[0])}
     _require_unchanged(source, hashes)
@@ -141,6 +142,18 @@ def _hashes(paths: tuple[Path, ...]) -> dict[str, str]:
             require_fetched(file, opened.peek())
             found[str(file)] = hashlib.file_digest(opened, "sha256").hexdigest()
     return found
+
+
+def _hashes_of_given(source: Source) -> dict[str, str]:
+    """Hash inputs, labels and groups. What is no folder of them, such as that of the system, may change meanwhile."""
+    given = given_files(source)
+    if whole := next((each for each in given if each.resolve() == Path(each.anchor or "/")), None):
+        raise SourceError(f"{whole} is the whole file system; name the file or folder with the inputs", code=CODE)
+    try:
+        return _hashes(given)
+    except OSError as error:
+        where = error.filename or ", ".join(map(str, given))
+        raise SourceError(f"{where} cannot be read: {reason_of(error)}", code=CODE) from None
 
 
 def _together(hashes: Mapping[str, str], root: Path) -> str:

@@ -55,7 +55,9 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
         if None in found and name in given:
             found = given[name]
         if len(found) != len(sizes) or any(old not in (None, new) for old, new in zip(sizes, found, strict=True)):
-            raise DimensionsUnbound(f"input {name!r} has the shape {_text(sizes)}, which {_text(found)} does not fit")
+            where = "--shapes" if name in asked else source.inputs or "the inputs given"
+            what = f"input {name!r} has the shape {_text(sizes)} in the model, and {_text(found)} in {where}"
+            raise DimensionsUnbound(what)
         whole = tuple(size for size in found if size is not None)
         if len(whole) < len(found):
             unbound.append(f"{name}: bind {_text(found)}")

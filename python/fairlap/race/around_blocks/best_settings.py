@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.launch.runners import require_known
 from fairlap.launch.worker_process import E_BUDGET
@@ -65,7 +66,8 @@ def _require_searchable(plan: Plan, names: tuple[ContestantName, ...]) -> None:
     require_known(names)
     for name in names:
         if name.threads(plan.threads) > plan.threads:
-            raise InvalidRequest(f"{name.text}: the race gives {plan.threads} threads, and no contestant may have more")
+            given = quantity_text.count(plan.threads, "thread")
+            raise InvalidRequest(f"{name.text}: the race gives {given}, and no contestant may have more")
 
 
 @dataclass

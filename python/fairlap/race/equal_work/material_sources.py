@@ -66,14 +66,20 @@ def require_trainable(bundle: Bundle, work: Work) -> None:
 
 
 def materials_for(
-    work: Work, data_seed: int, notify: Callable[[str], None] = lambda _: None, passed: tuple[str, ...] = ()
+    work: Work,
+    data_seed: int,
+    notify: Callable[[str], None] = lambda _: None,
+    passed: tuple[str, ...] = (),
+    *,
+    budget_s: float | None = None,
 ) -> Materials:
     """Draw weights and inputs, or find those drawn before.
 
-    A user's model has its own weights, and is opened with the secret variables that are ``passed``.
+    A user's model has its own weights, and is opened with the secret variables that are ``passed``, for as long as the
+    budget allows.
     """
     if work.source is not None:
-        return _of_source(work, work.source, data_seed, notify, passed)
+        return _of_source(work, work.source, data_seed, notify, passed, budget_s)
     materials = _built_in(work, data_seed)
     spec = materials.spec
     make_cache_folder(materials.folder)
@@ -120,9 +126,14 @@ def seeds_of_inputs(data_seed: int) -> dict[str, int]:
 
 
 def _of_source(
-    work: Work, source: Source, data_seed: int, notify: Callable[[str], None], passed: tuple[str, ...]
+    work: Work,
+    source: Source,
+    data_seed: int,
+    notify: Callable[[str], None],
+    passed: tuple[str, ...],
+    budget_s: float | None,
 ) -> Materials:
-    folder, bundle = opened(source, seeds_of_inputs(data_seed), notify, passed)
+    folder, bundle = opened(source, seeds_of_inputs(data_seed), notify, passed, budget_s=budget_s)
     require_offered(bundle.spec, work)
     require_trainable(bundle, work)
     allowed = bundle.tolerances.get(work.precision, {})

@@ -157,7 +157,7 @@ def _cores(rng: random.Random, kind: Conditions, count: int | None, available: t
 def require_threads(threads: int, available_cores: Sequence[int]) -> None:
     if not 1 <= threads <= len(available_cores):
         raise InvalidRequest(
-            f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
+            f"threads must be between 1 and {len(available_cores)}, as many as this process has cores (got {threads})"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.launch.packages.origins import with_pinned_origins
 from fairlap.launch.runners import require_known, require_modes
@@ -48,6 +49,7 @@ from fairlap.scenarios.contract import require_settings
 from fairlap.verdict import MAX_SLOWDOWN, Gate, RequiredChange
 from fairlap.verdict.gates.required_change import E_REQUIRE
 
+LEAST_OF_A_WORKER_BYTES = 1 << 27  # with less address space Python does not import NumPy
 _MOST_SEED = 2**31
 _NO_BASELINE = "{} compares with a contestant of the race; name it with --baseline"
 
@@ -68,6 +70,7 @@ def plan_of(
     require_operation_options(request)
     require_modes(require_known(request.contestants), modes_asked(request))
     require_within_a_day("--seconds", request.seconds)
+    _require_room_for_workers(request)
     contestants = _contestants(request)
     required, _ = changes_and_limits(request.require)
     _require_baseline(request, contestants)
@@ -149,6 +152,16 @@ def plan_of(
     require_containable(drawn)
     require_honoured(drawn)
     return drawn
+
+
+def _require_room_for_workers(request: RaceRequest) -> None:
+    limit = request.memory_limit_bytes
+    if limit is not None and limit < LEAST_OF_A_WORKER_BYTES:
+        least, given = quantity_text.size(LEAST_OF_A_WORKER_BYTES), quantity_text.size(limit)
+        raise InvalidRequest(
+            f"--memory-limit is in bytes, and a worker needs {least} before it imports a framework (got {given}); "
+            f"give more, such as {1 << 32} for 4 GiB"
+        )
 
 
 def _require_once(request: RaceRequest) -> None:

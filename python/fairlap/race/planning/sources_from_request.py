@@ -46,7 +46,8 @@ def require_model(request: RaceRequest, model: str) -> None:
     for source in sources[:1]:  # others are the same files in other sizes
         _require_files(source)
     if not sources and model in framework_names() and model not in workload_names():
-        raise InvalidRequest(f"{model} is a contestant, not a model; name all with commas: --on torch,{model}")
+        so = f"name all with commas: --on torch,{model}" if request.contestants else f"name one: mlp --on {model}"
+        raise InvalidRequest(f"{model} is a contestant, not a model; {so}")
     if not sources:
         find(model)
 

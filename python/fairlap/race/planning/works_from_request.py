@@ -13,6 +13,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
 from fairlap.models.modes import MODES
 from fairlap.models.registry import Model, find
+from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
 from fairlap.models.spec import Spec
@@ -145,9 +146,9 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
     found: list[tuple[Work, Spec]] = []
     by_modes = _by_modes(request, sources)
     for source, _ in (each for each in by_modes if each[0].loss):  # first, since a loss is soon refused
-        opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
+        _opened(request, source, notify)
     for source, modes in by_modes:
-        folder, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
+        folder, bundle = _opened(request, source, notify)
         if source.batch not in (None, bundle.batch):
             raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")
         whole = msgspec.structs.replace(request, mode=modes)
@@ -158,6 +159,13 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         offered = [(msgspec.structs.replace(work, source=read), bundle.spec) for work in works]
         found += _trained(request, Model(bundle.spec, str(folder)), offered, notify)
     return found
+
+
+def _opened(
+    request: RaceRequest, source: Source, notify: Callable[[str], None] = lambda _: None
+) -> tuple[Path, Bundle]:
+    seeds = seeds_of_inputs(data_seeds_asked(request)[0])
+    return opened(source, seeds, notify, request.pass_env, budget_s=request.budget)
 
 
 def _trained(
@@ -211,7 +219,7 @@ def _require_known_dims(request: RaceRequest) -> None:
         return
     named: set[str] = set()
     for source in (source for model in request.models for source in sources_named(request, model)):
-        _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]))
+        _, bundle = _opened(request, source)
         named.update(bundle.dims)
     if unknown := [name for name, _ in dims_in(request.dims) if name not in named]:
         raise InvalidRequest(

@@ -19,6 +19,7 @@ from fairlap.race.planning.plan import Block, Limits, Plan
 from fairlap.race.processes.at_scale import runs_as_ranks
 from fairlap.race.processes.sandbox import sandbox_of
 from fairlap.race.scenario_side import sides_asked
+from fairlap.request.names import COMMAND
 from fairlap.scenarios.ranks.ranks_messages import RankLimits
 from fairlap.worker import protocol
 from fairlap.worker.process_options import KEPT_MEMORY
@@ -33,6 +34,8 @@ OFFLINE: Mapping[str, str] = {
 """Telemetry and network access of frameworks are off under all conditions."""
 
 PADDING = "FAIRLAP_PADDING"
+TEMPORARY = "temporary"
+"""The folder of a race for what its workers leave behind: TensorFlow's generated code, or anything after a kill."""
 
 
 def block_worker(
@@ -72,6 +75,9 @@ def environment_of(block: Block, runner: Runner) -> dict[str, str]:
     variables[PADDING] = "x" * block.padding_bytes
     if block.conditions == "controlled":
         variables.update(CONTROLLED_MEMORY)
+    temporary = runner.scratch / TEMPORARY
+    if runner.container is None and runner.name.framework != COMMAND and temporary.is_dir():
+        variables["TMPDIR"] = str(temporary)
     return variables
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, NotWritten
 from fairlap.race.planning.plan_file import save_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import dockerfile
@@ -45,7 +45,7 @@ def write_recipe(run: Run, folder: Path) -> list[Path]:
         save_plan(own.plan, folder / "plan.json")
         save_run(folder / "recorded.json", run)
     except OSError as error:
-        raise InvalidRequest(f"cannot write the recipe to {folder}: {error.strerror}", code="E_FILE") from None
+        raise NotWritten(f"cannot write the recipe to {folder}: {error.strerror}") from None
     return [*(folder / name for name in texts), folder / "plan.json", folder / "recorded.json"]
 
 

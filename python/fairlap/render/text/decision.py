@@ -22,7 +22,8 @@ def mean_text(each: MeanOverWorks) -> str:
     what = f"{each.contestant} takes {ratio} times as long as {each.baseline}"
     if each.inverse:
         what = f"the {each.inverse} of {each.baseline} is {ratio} times that of {each.contestant}"
-    return f"geometric mean over {each.works} works: {what} ({each.blocks} blocks; a summary, no verdict)"
+    works, blocks = quantity_text.count(each.works, "work"), quantity_text.count(each.blocks, "block")
+    return f"geometric mean over {works}: {what} ({blocks}; a summary, no verdict)"
 
 
 def _judged_line(each: Judged, *, with_work: bool) -> str:

@@ -132,8 +132,13 @@ class Load(msgspec.Struct, frozen=True):
         return f"{', '.join(filter(None, (bound, scenario)))}{workers}{batches}"
 
 
+_IN_MICROSECONDS_S = 1e-4
+
+
 def duration_text(seconds: float) -> str:
-    """Exactly, since it is part of a work's name: 20 ms, 0.5 ms, 2 s."""
+    """Exactly, since it is part of a work's name: 2 s, 20 ms, 0.5 ms, 1 µs."""
+    if 0 < seconds < _IN_MICROSECONDS_S:
+        return f"{1e6 * seconds:.12g} µs"
     return f"{seconds:.12g} s" if seconds >= 1 else f"{1e3 * seconds:.12g} ms"
 
 

@@ -58,7 +58,7 @@ class Scale(msgspec.Struct, frozen=True):
         """Why so many cores of this machine are too few; empty where they are not."""
         if self.cores <= cores:
             return ""
-        return f"{self.text} need {self.cores} cores, and {cores} are available to this process"
+        return f"{self.text} need {quantity_text.count(self.cores, 'core')}, and this process has {cores}"
 
 
 class Rank(msgspec.Struct, frozen=True):

@@ -115,14 +115,14 @@ def _over_works(results: Results, a: str, b: str, weight: Weight) -> Difference:
     ratio = math.exp(sum(map(math.log, ratios)) / len(ratios))
     shown = [each for each in found if each.is_shown]
     agree = bool(shown) and all(((each.ratio or 1) < 1) == (ratio < 1) for each in shown)
-    basis = f"geometric mean over {len(found)} works"
+    basis = f"geometric mean over {quantity_text.count(len(found), 'work')}"
     ranked_by_it = all(each.basis.metric == verdict.LATENCY for each in headline_results(results))
     if weight.column != LATENCY.column or not ranked_by_it:
         return Difference(ratio, agree and len(shown) == len(found), basis)
     mean = mean_over_works(results, a, b)
     if mean is None:
         return Difference(ratio, False, basis)
-    basis += f", [{mean.low:.3f}, {mean.high:.3f}], {mean.blocks} blocks"
+    basis += f", [{mean.low:.3f}, {mean.high:.3f}], {quantity_text.count(mean.blocks, 'block')}"
     return Difference(mean.ratio, agree and not mean.low <= 1 <= mean.high, basis)
 
 

@@ -11,13 +11,37 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
+from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.answers.result import AnswersChecked
 from fairlap.scenarios.callables.turns import WORKS_ON
+from fairlap.suggestions import not_one_of
 
 ONE_PROCESS = (
     "Another process may have another memory layout and show another order. To compare over several processes, run "
     "`fairlap compare callable --on python:call=MODULE.FUNCTION,python:call=MODULE.OTHER`."
 )
+
+
+class NotCompared(InvalidRequest, KeyError):
+    """Two callables of which one is unknown, or that were not compared with each other."""
+
+    __str__ = Exception.__str__  # a KeyError shows its text in quotes
+
+
+def comparison_between(
+    comparisons: Sequence[verdict.Comparison], reasons: Mapping[str, str], a: str, b: str, why_none: str
+) -> verdict.Comparison:
+    """Find the comparison with ``a`` as its subject. ``reasons`` are those of excluded ones, empty of all others.
+
+    Raises NotCompared with the reason where there is none.
+    """
+    for each in comparisons:
+        if {each.a, each.b} == {a, b}:
+            return each if each.a == a else each.reversed()
+    if (unknown := next((name for name in (a, b) if name not in reasons), None)) is not None:
+        raise NotCompared(f"no callable is named so: {not_one_of(unknown, reasons)}")
+    itself = "a callable is not compared with itself" if a == b else ""
+    raise NotCompared(itself or reasons[a] or reasons[b] or why_none or f"{a} and {b} were not compared")
 
 
 @dataclass(frozen=True)
@@ -73,11 +97,8 @@ class InProcessComparison:
 
     def between(self, a: str, b: str) -> verdict.Comparison:
         """Find the comparison with ``a`` as its subject."""
-        for each in self.comparisons:
-            if {each.a, each.b} == {a, b}:
-                return each if each.a == a else each.reversed()
-        judged = sorted({name for each in self.comparisons for name in (each.a, each.b)})
-        raise KeyError(f"{a} and {b} were not compared; compared: {', '.join(judged) or 'none'}")
+        reasons = {**{row.name: "" for row in self.rows}, **self.excluded}
+        return comparison_between(self.comparisons, reasons, a, b, self.why_no_verdict)
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also the median of each block."""

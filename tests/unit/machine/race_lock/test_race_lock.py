@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.hardware.processor import siblings
+from fairlap.machine.race_lock import lock
 from fairlap.machine.race_lock.holder import SETTING, listening, prefix, races_running
 from fairlap.machine.race_lock.lock import MachineBusy, names_of, one_race
 from fairlap.machine.root import THIS_MACHINE
@@ -144,6 +145,16 @@ def test_races_on_other_cores_run_side_by_side_and_say_so(start: Start) -> None:
     assert is_silent(third)  # it needs both cores
     end(second)
     assert line_of(third) == "racing"
+
+
+def test_races_on_other_cores_are_warned_of_in_one_line_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(lock, "_noted", set[str]())
+    for running in (["process 7", "process 8"], ["process 7", "process 8"], ["process 8", "process 9"]):
+        monkeypatch.setattr(lock, "races_running", lambda running=running: running)
+        with one_race(notify=lines.append):
+            pass
+    assert [[each for each in "789" if f"process {each}" in line] for line in lines] == [["7", "8"], ["9"]]
 
 
 def test_a_race_inside_of_a_race_runs_at_once(start: Start) -> None:

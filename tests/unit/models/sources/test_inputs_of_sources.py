@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
+from fairlap.models.sources import opening
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.reading import given_inputs
 from fairlap.models.sources.inputs import batches_of, calibration_sets, cast_notices, input_sets, shapes_of
 from fairlap.models.spec import Integers, Tensor
+from onnx_files import source_of
 
 SEEDS = {"inputs": 0, "changed": 1000, "unseen-0": 2000}
 TENSORS = (Tensor("ids", (2, 3), Integers(0, 10), "int64"), Tensor("scale", (2,), dtype="float32"))
@@ -171,4 +173,21 @@ def test_a_function_for_inputs_that_fails_is_one_error(tmp_path: Path, function:
     )
     with pytest.raises(SourceError, match=why) as refused:
         given_inputs(f"{tmp_path}/own.py:{function}", "")
+    assert refused.value.code == "E_SOURCE_INPUTS"
+
+
+def test_the_whole_file_system_is_no_folder_of_inputs(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as refused:
+        opening._hashes_of_given(source_of(tmp_path / "model.onnx", inputs="/"))
+    assert refused.value.code == "E_SOURCE_INPUTS"
+    assert str(refused.value).startswith("/ ")
+
+
+def test_a_file_that_goes_away_while_inputs_are_hashed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "x.npy", SCALE)
+    monkeypatch.setattr(opening, "_files_in", lambda paths: [each.with_name(f"{each.name}.gone") for each in paths])
+    with pytest.raises(SourceError, match=r"x\.npy\.gone") as refused:
+        opening._hashes_of_given(source_of(tmp_path / "model.onnx", inputs=str(tmp_path / "x.npy")))
     assert refused.value.code == "E_SOURCE_INPUTS"

@@ -11,7 +11,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.render.plan_command import command_of
-from fairlap.request.fields.load import Load, LoadRequest, load_of
+from fairlap.request.fields.load import Load, LoadRequest, duration_text, load_of
 from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
@@ -112,3 +112,10 @@ def test_a_request_file_holds_load_as_a_table() -> None:
     request = msgspec.toml.decode(text, type=RaceRequest, dec_hook=lambda kind, value: kind(value))
     assert request.load is not None
     assert load_of(request.load) == Load(0.99, 0.02, workers=2)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2, "2 s"), (0.02, "20 ms"), (5e-4, "0.5 ms"), (1e-6, "1 µs"), (0, "0 ms")]
+)
+def test_a_bound_is_written_in_its_unit(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text

@@ -111,7 +111,7 @@ def note(run: str, text: str) -> None:
     from fairlap.store.runs.notes import write_note
     from fairlap.store.store import open_store
 
-    with open_store() as store:
+    with open_store(reading=True) as store:
         run = store.id_of(run)
         with store.database(writing=True) as db:
             write_note(db, run, text)
@@ -127,7 +127,7 @@ def tag(run: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
     from fairlap.store.runs.notes import change_tags
     from fairlap.store.store import open_store
 
-    with open_store() as store:
+    with open_store(reading=True) as store:
         run = store.id_of(run)
         with store.database(writing=True) as db:
             has = change_tags(db, run, tags, removed)

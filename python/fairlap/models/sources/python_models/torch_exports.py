@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import cause_of
+from fairlap.machine.software import how_to_install
 from fairlap.models.onnx_import.nodes import PADDING_KEY
 from fairlap.models.sources.contract import Route, SourceError
 from fairlap.models.sources.imported import IMPORTED
@@ -92,7 +93,7 @@ def converted_route(write: Callable[[], int], before_s: float) -> Route:
     try:
         size = write()
     except ModuleNotFoundError as error:
-        return Route(why_not=f"the conversion needs the package {error.name}; install it")
+        return Route(why_not=f"the conversion needs the package {error.name}: {how_to_install(error.name or '')}")
     except Exception as error:  # every converter raises its own errors
         return Route(why_not=cause_of(error))
     return Route("converted", conversion_s=before_s + time.monotonic() - began_s, conversion_bytes=size)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.errors import FairlapError, InvalidRequest, NotWritten
 from fairlap.render.charts.charts_of_run import charts_of, main_chart_of, main_charts_by_batch
 from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.charts.parts.chart_tables import chart_tables, group_of
@@ -124,7 +124,7 @@ def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise InvalidRequest(f"cannot write {path}: {error.strerror}", code="E_FILE") from None
+        raise NotWritten(f"{path} could not be written: {error.strerror}") from None
 
 
 def static_spec(

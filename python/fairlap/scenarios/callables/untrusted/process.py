@@ -15,8 +15,8 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.machine.programs.passed_environment import handed_on
 from fairlap.printable import one_line
 from fairlap.scenarios.callables.untrusted.contestant import (
@@ -57,6 +58,7 @@ _LAST_LOOK_S = 0.15
 _LAST_LOOKS = 4
 _ENDS_WITHIN_S = 1.0
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 20e-6, 1e-3
+_LONG_MS = 3000  # to be waited for; then it is said, once
 _STILL_BUSY_SHARE = 0.2  # of a core; pools of threads spin for less than the last look before they sleep
 _PACKAGE_ROOT = str(Path(__file__).parents[4])
 
@@ -74,6 +76,7 @@ class Terms:
     limit_s: float  # of one ring
     cpu_s: float
     witness: Witness
+    notify: Callable[[str], None]  # of a contestant that is waited for
 
 
 class ContestantProcess:
@@ -81,7 +84,9 @@ class ContestantProcess:
 
     def __init__(self, name: CallableName | None, terms: Terms) -> None:
         self._terms = terms
-        self._folder = ""
+        self._name = "the empty call" if name is None else name.text
+        self._is_announced = False
+        self._scratch: ScratchFolder | None = None
         self._continued_by_others = 0
         self._status: tuple[int, int] | None = None  # how it ended: the kernel's code, and the status or signal
         of_host = 0 if terms.on_device else terms.slots * terms.answers.slot_bytes
@@ -110,10 +115,12 @@ class ContestantProcess:
             self._stop()  # they import one after another, so that it is known whose work is on the device
 
     def _started(self, name: CallableName | None, ring: socket.socket) -> subprocess.Popen[bytes]:
-        place = "" if name is None else name.place
+        place, folder = "" if name is None else name.place, Path("/")
         if name is not None and name.file is not None:
-            self._folder = tempfile.mkdtemp(prefix="fairlap-untrusted-")
-            copied = Path(self._folder, name.file.name)
+            self._scratch = ScratchFolder()
+            folder = self._scratch.path / "own"  # without the file that is locked
+            folder.mkdir()
+            copied = folder / name.file.name
             shutil.copyfile(name.file, copied)  # nothing beside it can be read
             place = str(copied)
         memory = available_memory_bytes()
@@ -143,7 +150,7 @@ class ContestantProcess:
                 stdin=stdin,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                cwd=self._folder or "/",
+                cwd=folder,
                 env=_environment(on_device=self._terms.on_device is not None),
                 pass_fds=(self._terms.inputs.memory.fd, self._answered.fd, ring.fileno()),
                 start_new_session=True,
@@ -164,14 +171,13 @@ class ContestantProcess:
         exchange.prepare(first, count)
         self._answered.bytes[:8] = 0
         self._header[:] = first, count
-        limit_ms = int(self._terms.limit_s * 1e3)
         self._require_stopped()
         began_ns = time.perf_counter_ns()
         exchange.reveal(first, count)
         os.kill(pid, signal.SIGCONT)
         with contextlib.suppress(OSError):  # it closed its end, which is found below
             ring.send(b"?", socket.MSG_DONTWAIT)
-        ready = poll(limit_ms) or self._rung_after_a_pause()
+        ready = poll(_LONG_MS) or self._rung_late("answer", self._terms.limit_s)
         ended_ns = exchange.ended_ns(first, count) if ready else 0
         self._stop()
         self._require_rung(ready)
@@ -213,8 +219,8 @@ class ContestantProcess:
         self._ring.close()
         self._exchange.close()
         self._answered.close()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._scratch is not None:
+            self._scratch.remove()
 
     def _require_stopped(self) -> None:
         """Exclude one that was continued since it was stopped, unless another program did that."""
@@ -267,9 +273,17 @@ class ContestantProcess:
         return found is not None
 
     def _await(self, within_s: float, doing: str) -> None:
-        if not (self._poll.poll(int(within_s * 1e3)) or self._rung_after_a_pause()):
+        if not (self._poll.poll(_LONG_MS) or self._rung_late(doing, within_s)):
             self._stop()
             raise Excluded(f"it did not finish to {doing} within {within_s:g} s", code="E_TIMEOUT")
+
+    def _rung_late(self, doing: str, within_s: float) -> list[tuple[int, int]]:
+        """Say that it is waited for, and wait for as long as it has."""
+        if not self._is_announced:
+            self._is_announced = True
+            self._terms.notify(f"waiting for {self._name} to {doing}, for {within_s:g} s at most")
+        left_ms = max(int(within_s * 1e3) - _LONG_MS, 0)
+        return self._poll.poll(left_ms) or self._rung_after_a_pause()
 
     def _rung_after_a_pause(self) -> list[tuple[int, int]]:
         """Wait once more where another program stopped all processes and continued them."""

@@ -21,6 +21,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.errors import InvalidRequest, NotAvailable
+from fairlap.machine.files.scratch_folder import remove_abandoned
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.judging import Judge, why_not_compared
@@ -48,7 +49,7 @@ _LONGEST_SAMPLE_NS = 250e6
 _MOST_BYTES = 1 << 26  # of inputs, and of answers, in the memory that is shared
 _FEWEST_CHECKED = 2  # answers in a round
 _FIRST_CALLS = 4  # all of whose answers are checked
-_LIMIT_S = 30.0
+_LIMIT_S = 30.0  # or the budget, where that is longer
 _SHARE_OF_A_ROUND = 0.02  # of the budget, beyond which samples get no longer
 _SEEDS = 2**53  # few enough for JSON, and too many to try while a contestant runs
 
@@ -66,16 +67,18 @@ def compare_untrusted(
     margin: float = MARGIN,
     alpha: float = 0.05,
     seed: int | None = None,
-    limit: float = _LIMIT_S,
+    limit: float | None = None,
     wait: bool = True,
     device: str = "cpu",
+    notify: Callable[[str], None] = lambda _: None,
 ) -> UntrustedComparison:
     """Time callables of files, or of installed modules, that are not trusted, and compare several.
 
     ``reference`` and ``inputs`` name the user's own callables, which run in this process. It ends when every comparison
-    is decided, after ``blocks``, or when ``budget`` seconds are over. ``limit`` is the longest that a sample may take,
-    in seconds, the first included. ``device`` is "cpu", or such as "cuda:0", on which arguments and answers then are.
-    Linux with Landlock and seccomp.
+    is decided, after ``blocks``, or when ``budget`` seconds are over. ``limit`` is the longest that an import or a
+    sample may take, in seconds, the first included: 30, or the budget where that is longer. ``notify`` receives which
+    one is waited for. ``device`` is "cpu", or such as "cuda:0", on which arguments and answers then are. Linux with
+    Landlock and seccomp.
     """
     if not (landlock_version() and has_seccomp()):
         raise NotAvailable("callables that are not trusted need Linux with Landlock and seccomp", code="E_SANDBOX")
@@ -89,10 +92,12 @@ def compare_untrusted(
         require_arrays(known.arguments, "what --inputs returned")
         require_arrays(known.answers, "the answer of the reference")
     judge = Judge(alpha, margin, blocks is None, only_winner)
+    remove_abandoned()
     with native_errors_explained(), ExitStack() as opened:
         opened.enter_context(one_race(device, wait=wait, longest_s=budget))
         referee_device = None if device == "cpu" else RefereeDevice(device)
-        race = _Race(contestants, draws, known, seed, limit, budget, opened, referee_device)
+        limit_s = max(budget, _LIMIT_S) if limit is None else limit
+        race = _Race(contestants, draws, known, seed, limit_s, budget, opened, referee_device, notify)
         return race.run(judge, MOST_BLOCKS if blocks is None else blocks, calls_per_sample)
 
 
@@ -107,6 +112,7 @@ class _Race:
         budget_s: float,
         opened: ExitStack,
         device: RefereeDevice | None,
+        notify: Callable[[str], None],
     ) -> None:
         self._began_s = time.perf_counter()
         self._budget_s = budget_s
@@ -124,7 +130,8 @@ class _Race:
         copied = np.empty(0 if on_device else slots * known.answers.slot_bytes // 8, np.uint64)
         witness = Witness()
         opened.callback(witness.end)
-        terms = Terms(known.arguments, known.answers, slots, self._inputs, copied, on_device, limit_s, cpu_s, witness)
+        layouts = known.arguments, known.answers
+        terms = Terms(*layouts, slots, self._inputs, copied, on_device, limit_s, cpu_s, witness, notify)
         self._limit_s = limit_s
         self._floor = self._opened("the empty call", None, terms, opened)
         self._arms = [self._opened(each.text, each, terms, opened) for each in contestants]
@@ -145,7 +152,8 @@ class _Race:
         looks = frozenset(verdict.possible_looks(most_blocks)) if judge.until_decided else frozenset()
         try:
             with _without_collector():
-                self._floor.process.imported(self._limit_s)
+                self._floor.attempt(partial(self._floor.process.imported, self._limit_s))
+                self._require_floor()
                 for arm in self._arms:
                     arm.attempt(partial(arm.process.imported, self._limit_s))
                 self._choose_calls(calls_per_sample)
@@ -195,6 +203,7 @@ class _Race:
         for arm in self._in_drawn_order():
             if (took := arm.attempt(partial(arm.process.timed, 0, calls))) is not None:
                 took_ns[arm.name] = float(took)
+        self._require_floor()
         self._check(drawn, sum(took_ns.values()) / 1e9)
         return took_ns
 
@@ -219,9 +228,12 @@ class _Race:
         began_s = time.perf_counter()
         for arm in self._in_drawn_order():
             arm.attempt(turn(arm))
+        self._require_floor()
+        self._check(drawn, time.perf_counter() - began_s)
+
+    def _require_floor(self) -> None:
         if self._floor.exclusion is not None:
             raise NotAvailable(f"the empty call failed: {self._floor.exclusion.reason}")
-        self._check(drawn, time.perf_counter() - began_s)
 
     def _require_one_by_one(self) -> None:
         """Judge by many rounds, which a contestant cannot tell from those before."""

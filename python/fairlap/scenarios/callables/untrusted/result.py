@@ -11,6 +11,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
+from fairlap.scenarios.callables.result import comparison_between
 
 if TYPE_CHECKING:
     from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
@@ -68,10 +69,9 @@ class UntrustedComparison:
 
     def between(self, a: str, b: str) -> verdict.Comparison:
         """Find the comparison with ``a`` as its subject."""
-        for each in self.comparisons:
-            if {each.a, each.b} == {a, b}:
-                return each if each.a == a else each.reversed()
-        raise KeyError(f"{a} and {b} were not compared")
+        reasons = {name: f"{name} was excluded: {each.reason}" for name, each in self.excluded.items()}
+        reasons |= {row.name: "" for row in self.rows}
+        return comparison_between(self.comparisons, reasons, a, b, self.why_no_verdict)
 
     def document(self, *, raw: bool = False) -> UntrustedDocument:
         """For JSON; with ``raw`` also the time of each block."""

@@ -1,0 +1,77 @@
+"""A callable that sleeps says so in one line, and one that is timed as expected says nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+from command_line import here
+from fairlap.cli import waiting_line
+from fairlap.engine import time_calls
+from fairlap.engine.timed_calls import ASLEEP
+
+SLEEPS = """
+import time
+
+calls = []
+
+def quick():
+    return 1
+
+def slow():
+    calls.append(0) or len(calls) > 1 or time.sleep(5)
+    return 1
+"""
+IMPORTED_SLOWLY = "import time\ntime.sleep(4)\n\ndef quick():\n    return 1\n"
+
+
+def timed(
+    tmp_path: Path, patch: pytest.MonkeyPatch, source: str, *names: str, module: str, more: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    (tmp_path / f"{module}.py").write_text(textwrap.dedent(source))
+    patch.setattr(waiting_line, "AFTER_S", 1.5)  # importing what times takes a while, too
+    patch.setattr(waiting_line, "UNKNOWN_S", 0.5)
+    patch.syspath_prepend(str(tmp_path))
+    patch.delitem(sys.modules, module, raising=False)
+    return here("time", *(f"{module}:{name}" for name in names), *more, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("names", [("slow",), ("quick", "slow")])
+def test_the_callable_that_sleeps_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    more = ("--seconds", "10ms", *(("--budget", "10ms") if len(names) > 1 else ()))
+    done = timed(tmp_path, monkeypatch, SLEEPS, *names, module="sleeping_callables", more=more)
+    [line] = [each for each in done.stderr.splitlines() if "Ctrl-C" in each]
+    assert "sleeping_callables:slow" in line
+    assert "quick" not in line
+    assert done.returncode == 0
+
+
+def test_a_module_whose_import_sleeps_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = timed(tmp_path, monkeypatch, IMPORTED_SLOWLY, "quick", module="imported_slowly", more=("--samples", "5"))
+    [line] = [each for each in done.stderr.splitlines() if "Ctrl-C" in each]
+    assert "import of imported_slowly" in line
+
+
+def test_what_is_timed_as_expected_says_nothing() -> None:
+    done = here("time", "time:time_ns", "--seconds", "50ms")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_thread_that_sleeps_for_fairlap_is_not_warned_of() -> None:
+    over = threading.Event()
+    codes = []
+    for name in (ASLEEP, "another"):
+        thread = threading.Thread(target=over.wait, name=name, daemon=True)
+        thread.start()
+        found = time_calls(lambda: 0, samples=20, warmup=0)
+        codes.append([warning.code for warning in found.warnings if warning.code == "W_PYTHON_THREADS"])
+        over.set()
+        thread.join()
+        over.clear()
+    assert codes == [[], ["W_PYTHON_THREADS"]]
