@@ -15,12 +15,13 @@ from command_line import error_code, here, output, refusal
 from command_line import fairlap as run
 from fairlap.errors import FairlapError
 from keras_files import lookup
+from needed_packages import needs
 from onnx_files import ROWS, masked_lookup
 from tflite_files import NORMALISED, dense
 from transformers_folders import SIZES, folder_of
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnx")
+needs("onnxruntime")
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ import pytest
 from fairlap.frameworks.adapter_parts.onnx_graph import weights_in
 from fairlap.models.onnx_import import build, load_graph
 from margins import by_onnxruntime, by_torch
+from needed_packages import needs
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 
 def branch(name: str, nodes: list[Any], result: str, arrays: dict[str, np.ndarray] | None = None) -> Any:

@@ -12,10 +12,11 @@ from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.onnx_import.contrib.expansion import EXPANSIONS
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from margins import by_onnxruntime, by_torch
+from needed_packages import needs
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 U8, I8 = np.uint8, np.int8
 

@@ -19,8 +19,9 @@ from fairlap.render.charts.parts.static import static_spec
 from fairlap.render.report.page import page_of
 from fairlap.results.results import Results, results_of
 from measured_runs import a_measured_run
+from needed_packages import needs
 
-pytest.importorskip("altair", reason="charts need it")
+needs("altair", "charts need it")
 
 NAMES = [
     "datum['x']",
