@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from stream_races import file_of_prompts, raced_by_name, without_client_floor
+from needed_packages import needs
+from stream_races import file_of_prompts, raced_by_name
 from wheels import offline_variables, write_wheel
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", "needs the extra streams; `make test` installs it and runs this")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
 
@@ -44,7 +45,6 @@ def main():
 def test_two_releases_of_one_server_race_each_in_its_own_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_client_floor(monkeypatch)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     wheels = tmp_path / "wheels"
     for version, first_ms in (("1.0", 40), ("2.0", 4)):
