@@ -341,6 +341,7 @@ def test_a_node_that_does_not_answer_is_left_out(store: Store, monkeypatch: pyte
     """A second passes whenever the clock is read, so that only the mute can be late."""
     seconds = itertools.count()
     monkeypatch.setattr(machines_module, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(driver_module, "_LOOK_EVERY_S", 0.0)
     cluster = FakeCluster({**alike(1), "mute": a_machine("mute")}, mute=("mute",))
     machines = Machines(cluster, ignore)
     machines.wait_for_all()
