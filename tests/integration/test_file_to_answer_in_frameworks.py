@@ -25,7 +25,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from fairlap.results.results import results_of
-from needed_packages import needs
+from machine_marks import needs
 from small_races import run_race
 
 needs("onnxruntime")

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from command_line import SHORT, error_code, here
 from fairlap.errors import FairlapError
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import CLASSES, ROWS, answers_by_hand, masked_lookup, weights
 from open_images_part import DOG, SIDE, open_images
 
-needs("onnx")
-needs("onnxruntime")
+needs("onnx", "onnxruntime")
 
 ITEMS, SEQUENCE, BATCH = 21, 6, 4
 

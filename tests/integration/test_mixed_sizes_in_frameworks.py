@@ -21,7 +21,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from fairlap.results.results import results_of
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import masked_lookup
 from small_races import run_race
 from small_transformer import by_hand, onnx_file, weights

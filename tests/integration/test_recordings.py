@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import SHORT, here
-from needed_packages import needed, needs
+from machine_marks import needed, needs
 from recordings import SAID, part_of_speech, with_vocabulary
 
 needs("soundfile")

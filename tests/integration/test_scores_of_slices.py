@@ -14,7 +14,7 @@ from fairlap.data.corruptions.corruption import corrupted_items
 from fairlap.errors import FairlapError
 from fairlap.models.slices.corruptible import CorruptibleInput
 from fairlap.request.fields.data.corruption import corruptions_in
-from needed_packages import needs
+from machine_marks import needs
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 needs("onnxruntime")

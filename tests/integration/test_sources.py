@@ -15,13 +15,12 @@ from command_line import error_code, here, output, refusal
 from command_line import fairlap as run
 from fairlap.errors import FairlapError
 from keras_files import lookup
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import ROWS, masked_lookup
 from tflite_files import NORMALISED, dense
 from transformers_folders import SIZES, folder_of
 
-needs("onnx")
-needs("onnxruntime")
+needs("onnx", "onnxruntime")
 
 
 @pytest.fixture

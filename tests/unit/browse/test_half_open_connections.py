@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.serving.connections import Connections, most_connections
-from needed_packages import needs
+from machine_marks import needs
 from processes_seen import wait_until
 
-needs("uvicorn", "needs the extra serve; `make test` installs it and runs this")
-needs("prometheus_client", "needs the extra watch; `make test` installs it and runs this")
+needs("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
+needs("prometheus_client", reason="needs the extra watch; `make test` installs it and runs this")
 
 SERVERS = {"serve": ("serve", "--port", "0"), "watch": ("watch", "--serve", "0", "--interval", "0.5")}
 DESCRIPTORS, ATTACKERS = 64, 80

@@ -20,11 +20,11 @@ from fairlap.scenarios.streams.protocols.kserve_grpc import KServeByGrpc
 from grpc_model_server import GrpcModelServer
 from hypothesis import given
 from hypothesis import strategies as st
+from machine_marks import needs
 from model_servers import ModelServer
-from needed_packages import needs
 from protobuf_by_hand import all_of, message, text_of, varint, varints_in
 
-needs("grpc", "needs the extra grpc; `make test` installs it and runs this")
+needs("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4) / 3
 

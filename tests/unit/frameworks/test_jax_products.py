@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.libraries import jax as adapter
-from needed_packages import needed
+from machine_marks import needed
 
 jax = needed("jax")
 

@@ -14,7 +14,7 @@ from fairlap.render.outputs import write
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
-from needed_packages import needs
+from machine_marks import needs
 from runs_for_rows import a_process, a_run
 from runs_of_precisions import planned
 

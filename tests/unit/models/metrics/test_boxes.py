@@ -15,7 +15,7 @@ from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import Output
 from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.task_metrics import parts_of, require_labels, score_of
-from needed_packages import needed
+from machine_marks import needed
 
 coco = needed("pycocotools.coco")
 

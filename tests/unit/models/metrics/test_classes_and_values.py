@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fairlap.models.metrics.metric import IGNORED
 from fairlap.models.task_metrics import parts_of, score_of, value_of
-from needed_packages import needed
+from machine_marks import needed
 from scipy.special import softmax  # type: ignore[import-untyped,unused-ignore]
 
 metrics = needed("sklearn.metrics")

@@ -10,7 +10,7 @@ from fairlap.bench_models.conformer.spec import CHARACTERS
 from fairlap.errors import FairlapError
 from fairlap.models.metrics.metric import IGNORED, Output
 from fairlap.models.task_metrics import metric_named, parts_of, require_labels, value_of
-from needed_packages import needed
+from machine_marks import needed
 
 jiwer = needed("jiwer")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fairlap.models.metrics.metric import IGNORED
 from fairlap.models.task_metrics import parts_of, score_of, value_of
-from needed_packages import needs
+from machine_marks import needs
 
 needs("rouge_score")
 

@@ -7,7 +7,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.metrics.metric import Output
 from fairlap.models.task_metrics import NotFinite, parts_of, require_labels, score_of, value_of
-from needed_packages import needs
+from machine_marks import needs
 
 needs("skimage")
 

@@ -9,7 +9,7 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.metrics.metric import IGNORED, Output
 from fairlap.models.task_metrics import parts_of, require_labels, score_of, value_of
-from needed_packages import needed
+from machine_marks import needed
 
 sacrebleu = needed("sacrebleu")
 jiwer = needed("jiwer")

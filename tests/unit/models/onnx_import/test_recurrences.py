@@ -10,8 +10,8 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
+from machine_marks import needs
 from margins import by_onnxruntime, by_torch
-from needed_packages import needs
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")

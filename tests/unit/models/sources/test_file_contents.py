@@ -13,7 +13,7 @@ import pytest
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.models.registry import find
 from fairlap.models.sources.file_contents import content_of
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import BOUND, masked_lookup, opened, source_of
 
 needs("onnx")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fairlap.machine.software import installed_versions
 from fairlap.models.sources import opening
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import BOUND, masked_lookup, opened, source_of
 
 needs("onnx")

@@ -18,8 +18,7 @@ from fairlap.models.sources.opening import Order
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import require_labels
 from large_onnx import layer_weights, layers_beside, opened_in_a_fresh_process
-from machine_marks import needs_proc
-from needed_packages import needs
+from machine_marks import needs, needs_proc
 from onnx_files import source_of
 
 needs("onnx")

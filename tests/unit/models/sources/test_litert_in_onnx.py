@@ -18,13 +18,12 @@ from fairlap.models.sources.litert_files.operators import TRANSLATIONS
 from fairlap.models.sources.litert_files.recurrent import RECURRENT
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import drawn
 from quantized_tflite_files import one_operator_in_steps
 from tflite_files import one_operator
 
-needs("ai_edge_litert")
-needs("onnx")
+needs("ai_edge_litert", "onnx")
 
 SAME, VALID = {"padding": 0}, {"padding": 1}
 IMAGE = (2, 7, 6, 4)

@@ -21,11 +21,10 @@ from fairlap.models.sources.litert_files.operators import TRANSLATIONS
 from fairlap.models.sources.litert_files.step_rules import keeps_steps, kinds_in_steps
 from fairlap.models.sources.litert_files.steps import Steps
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
-from needed_packages import needs
+from machine_marks import needs
 from quantized_tflite_files import InSteps, one_operator_in_steps
 
-needs("ai_edge_litert")
-needs("onnx")
+needs("ai_edge_litert", "onnx")
 
 SAME, VALID = {"padding": 0}, {"padding": 1}
 ONE, TWO = {"strideH": 1, "strideW": 1}, {"strideH": 2, "strideW": 2}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.registry import framework_named
-from needed_packages import needed
+from machine_marks import needed
 from onnx_files import materials_of, source_of
 
 onnxruntime = needed("onnxruntime")

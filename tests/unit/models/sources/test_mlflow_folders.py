@@ -12,7 +12,7 @@ from fairlap.race.planning.sources_from_request import sources_named
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import BOUND, code_of, masked_lookup, opened, source_of
 
 needs("onnx")

@@ -13,7 +13,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import reference_file, route_to
 from fairlap.race.equal_work.answers import answer_error
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import drawn, materials_of, opened, source_of
 
 needs("openvino")

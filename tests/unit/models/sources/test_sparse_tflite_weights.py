@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.sources.litert_files.expanded_weights import expanded_weight
-from needed_packages import needs
+from machine_marks import needs
 
 needs("ai_edge_litert")
 

@@ -12,7 +12,7 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.request.work import PRECISIONS_OF_MODELS, Precision
-from needed_packages import needs
+from machine_marks import needs
 from onnx_files import answers_by_hand, masked_lookup, materials_of, source_of
 
 needs("onnx")

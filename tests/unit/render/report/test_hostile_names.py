@@ -18,10 +18,10 @@ from fairlap.render.charts.parts.libraries import png_of, svg_of
 from fairlap.render.charts.parts.static import static_spec
 from fairlap.render.report.page import page_of
 from fairlap.results.results import Results, results_of
+from machine_marks import needs
 from measured_runs import a_measured_run
-from needed_packages import needs
 
-needs("altair", "charts need it")
+needs("altair", reason="charts need it")
 
 NAMES = [
     "datum['x']",

@@ -27,7 +27,7 @@ from fairlap.scenarios.load.loadgen_messages import (
     require_loadgen,
 )
 from fairlap.scenarios.load.system_under_test import Issue
-from needed_packages import needs
+from machine_marks import needs
 from sleeping_issue import SERVICE_S, answers, generating, request, sleeping
 
 needs("mlperf_loadgen")

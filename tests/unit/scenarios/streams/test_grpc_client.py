@@ -20,7 +20,7 @@ from fairlap.scenarios.streams.floor.known_server import known_server
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
 from grpc_stream_server import GrpcStreamingServer
-from needed_packages import needs
+from machine_marks import needs
 from stream_races import (
     counts_of,
     raced_by_name,
@@ -30,8 +30,8 @@ from stream_races import (
 )
 from stream_server import StreamingServer
 
-needs("grpc", "needs the extra grpc; `make test` installs it and runs this")
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
 @pytest.mark.parametrize("raw", [False, True])

@@ -23,11 +23,11 @@ from fairlap.scenarios.streams.servers import stream_server
 from fairlap.scenarios.streams.streams_found import ManneredFound
 from fairlap.scenarios.streams.workload.manners import abort_named, slow_clients_named, with_manners
 from fairlap.scenarios.streams.workload.sessions import Session
-from needed_packages import needs
+from machine_marks import needs
 from stream_races import file_of_prompts, raced, row_of, shown_by
 from stream_server import StreamingServer
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 TOKENS = 16
 

@@ -19,11 +19,11 @@ from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.workload.lengths import Lengths
 from fairlap.scenarios.streams.workload.sessions import Source
 from loaded_streams import loaded
-from needed_packages import needs
+from machine_marks import needs
 from stream_races import counts_of, raced, row_of, shown_by
 from stream_server import StreamingServer, in_a_process, words_in_common
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 SERVER = "http://127.0.0.1:8000/v1:model=m"
 TOKENS = 4

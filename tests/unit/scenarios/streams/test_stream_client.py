@@ -18,11 +18,11 @@ from fairlap.scenarios.streams.answers import answer_in
 from fairlap.scenarios.streams.clients.client import Certificates, StreamClient
 from fairlap.scenarios.streams.servers import stream_server
 from grpc_stream_server import GrpcStreamingServer
-from needed_packages import needs
+from machine_marks import needs
 from stream_races import raced, row_of
 from stream_server import StreamingServer
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
 @pytest.mark.parametrize("behaviour", [{}, {"split": True, "comments": True}, {"tokens_in_events": (1, 2, 3)}])

@@ -17,7 +17,7 @@ from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.clients.grpc_client import GrpcStreamClient
 from fairlap.scenarios.streams.issue import serve
 from grpc_stream_server import GrpcStreamingServer
-from needed_packages import needs
+from machine_marks import needs
 from published_schemas import checked
 from stream_races import (
     OF_A_BUSY_MACHINE,
@@ -31,7 +31,7 @@ from stream_races import (
 )
 from stream_server import StreamingServer
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
 CHEATS: dict[str, dict[str, Any]] = {

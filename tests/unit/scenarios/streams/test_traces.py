@@ -12,12 +12,12 @@ from command_line import here, refusal
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.streams.workload.sessions import Source
 from fairlap.scenarios.streams.workload.trace import Trace, is_trace, read_trace
-from needed_packages import needs
+from machine_marks import needs
 from published_schemas import checked
 from stream_races import counts_of, raced, row_of
 from stream_server import StreamingServer, words_in_common
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 MOONCAKE = """\
 {"timestamp": 0, "input_length": 1300, "output_length": 7, "hash_ids": [0, 1, 2]}

@@ -9,7 +9,7 @@ from fairlap.verdict.exact_tests.multiplicity import closed, correct_differences
 from fairlap.verdict.exact_tests.signed_rank import p_two_sided, walsh_averages
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from needed_packages import needed
+from machine_marks import needed
 
 multitest = needed("statsmodels.stats.multitest")
 

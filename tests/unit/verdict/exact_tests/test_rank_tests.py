@@ -19,7 +19,7 @@ from fairlap.verdict.exact_tests.signed_rank import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from needed_packages import needed
+from machine_marks import needed
 from scipy.stats import binomtest, mannwhitneyu, wilcoxon  # type: ignore[import-untyped,unused-ignore]
 
 weightstats = needed("statsmodels.stats.weightstats")

@@ -10,7 +10,7 @@ from fairlap.verdict.comparison import Verdict
 from fairlap.verdict.scores.judge_scores import judge_scores
 from fairlap.verdict.scores.resampled import FEWEST_ITEMS, Resampled, resampled_pairs
 from fairlap.verdict.scores.right_or_wrong import RightOrWrong, exact_bounds
-from needed_packages import needed
+from machine_marks import needed
 from scipy.stats import binomtest, bootstrap, ttest_rel  # type: ignore[import-untyped,unused-ignore]
 
 contingency_tables = needed("statsmodels.stats.contingency_tables")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from callables_opened import OpenedCallables
-from needed_packages import needs
+from machine_marks import needs
 
 needs("torch")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needed_packages import needed
+from machine_marks import needed
 
 jax = needed("jax")
 optax = pytest.importorskip("optax", reason="`make test` installs it and runs this")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from needed_packages import needs
+from machine_marks import needs
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 transformers = pytest.importorskip("transformers", reason="`make test` installs it and runs this")

@@ -19,13 +19,13 @@ from fairlap.scenarios.streams.race.started_servers import new_log
 from fairlap.scenarios.streams.servers import stream_server
 from fairlap.scenarios.streams.started import started_server
 from fairlap.scenarios.streams.started.started_server import ServerNotReady, StartedServer
-from needed_packages import needs
+from machine_marks import needs, needs_proc
 from started_by_fairlap import HOW, are_gone, pids_in, planted
 from stream_races import raced_by_name
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
+pytestmark = needs_proc
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 import pytest
 from fairlap.results.results import Results
 from fairlap.scenarios.streams.race import server_environments
-from needed_packages import needs
+from machine_marks import needs, needs_proc
 from started_by_fairlap import HOW, LAST_WORDS, are_gone, pids_in, planted, row_named
 from stream_races import file_of_prompts, raced_by_name, without_client_floor
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
+pytestmark = needs_proc
 
 
 FAULTY: dict[str, tuple[list[Any], str, str]] = {

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-from needed_packages import needs
+from machine_marks import needs, needs_proc
 from stream_races import file_of_prompts, raced_by_name
 from wheels import offline_variables, write_wheel
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
+pytestmark = [needs_proc, pytest.mark.slow]
 
 RELEASE = r"""
 import json, sys, time
@@ -41,7 +40,6 @@ def main():
 """
 
 
-@pytest.mark.slow
 def test_two_releases_of_one_server_race_each_in_its_own_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,14 @@ from fairlap.machine.programs.processes import lives, thread_states
 from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.started.started_server import StartedServer
-from needed_packages import needs
+from machine_marks import needs, needs_proc
 from published_schemas import checked
 from started_by_fairlap import HOW, are_gone, pids_in, planted, row_named
 from stream_races import OF_A_BUSY_MACHINE, codes, raced_by_name
 
-needs("httpx", "needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
+pytestmark = needs_proc
 
 
 def logs(cache: Path) -> list[str]:
