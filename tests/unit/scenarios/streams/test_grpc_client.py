@@ -21,13 +21,7 @@ from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
 from grpc_stream_server import GrpcStreamingServer
 from machine_marks import needs
-from stream_races import (
-    counts_of,
-    raced_by_name,
-    row_of,
-    shown_by,
-    with_client_floor,
-)
+from stream_races import counts_of, raced_by_name, row_of, shown_by, with_client_floor
 from stream_server import StreamingServer
 
 needs("grpc", reason="needs the extra grpc; `make test` installs it and runs this")

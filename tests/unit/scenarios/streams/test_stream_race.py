@@ -19,16 +19,7 @@ from fairlap.scenarios.streams.issue import serve
 from grpc_stream_server import GrpcStreamingServer
 from machine_marks import needs
 from published_schemas import checked
-from stream_races import (
-    OF_A_BUSY_MACHINE,
-    TOKENS,
-    codes,
-    counts_of,
-    raced,
-    raced_by_name,
-    row_of,
-    shown_by,
-)
+from stream_races import OF_A_BUSY_MACHINE, TOKENS, codes, counts_of, raced, raced_by_name, row_of, shown_by
 from stream_server import StreamingServer
 
 needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")

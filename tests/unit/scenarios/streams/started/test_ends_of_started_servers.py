@@ -111,15 +111,10 @@ def test_the_null_server_of_the_client_outlives_the_servers_that_are_ended_betwe
         assert [each["requests"] >= 10 for each in floors] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("when", "number"),
-    [
-        ("starting", signal.SIGINT),
-        ("starting", signal.SIGKILL),
-        ("racing", signal.SIGTERM),
-        ("racing", signal.SIGKILL),
-    ],
-)
+ENDS = {"starting": (signal.SIGINT, signal.SIGKILL), "racing": (signal.SIGTERM, signal.SIGKILL)}
+
+
+@pytest.mark.parametrize(("when", "number"), [(when, number) for when, numbers in ENDS.items() for number in numbers])
 def test_nothing_is_left_when_fairlap_is_ended(
     when: str, number: signal.Signals, prompts: Path, pids: Path, tmp_path: Path
 ) -> None:
