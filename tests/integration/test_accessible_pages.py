@@ -14,14 +14,15 @@ from chromium import PROGRAM, Page, chromium
 from fairlap.render.report.page import page_of
 from fairlap.results.results import results_of
 from fairlap.store.store import open_store
+from machine_marks import needs
 from runs_at_scales import a_run as a_run_at
 from runs_at_scales import ranks
 from runs_in_store import a_run_with_everything, keep_whole
 from runs_to_show import HOSTILE, fed, run_of, samples
 from stored_histories import FIRST, daily_run, stored
 
-pytest.importorskip("axe_core_python", reason="`make test` installs axe and runs this")
-pytest.importorskip("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
+needs("axe_core_python", reason="`make test` installs axe and runs this")
+needs("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; Debian has it in the package chromium")
 

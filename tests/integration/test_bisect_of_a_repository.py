@@ -13,11 +13,12 @@ from fairlap.bisection.bisection import Bisection
 from histories_of_commits import git, history_of
 from interrupted_bisect import interrupt_after_a_race
 
+pytestmark = pytest.mark.slow
+
 LIMIT_S = 280.0
 COMMITS, SLOW_FROM = 16, 11
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_slow_commit_is_named_after_ctrl_c_and_with_one_that_does_not_build(tmp_path: Path) -> None:
     repository, cache = tmp_path / "repository", tmp_path / "cache"
@@ -45,7 +46,6 @@ def test_a_slow_commit_is_named_after_ctrl_c_and_with_one_that_does_not_build(tm
     assert not list(cache.rglob("hot.py"))
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_commit_that_starts_more_slowly_is_named_by_the_time_to_its_first_answer(tmp_path: Path) -> None:
     repository = tmp_path / "repository"

@@ -62,7 +62,6 @@ def answer(process: subprocess.Popen[bytes]) -> Bisection:
     return msgspec.json.decode(printed, type=Bisection)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_slow_release_is_named_after_ctrl_c_and_with_one_that_does_not_install(tmp_path: Path) -> None:
     variables = offline_variables(tmp_path / "needs")
@@ -99,6 +98,8 @@ def test_a_slow_release_is_named_after_ctrl_c_and_with_one_that_does_not_install
 ASV = """\
 from hotpkg import fn
 
+pytestmark = pytest.mark.slow
+
 
 class Calls:
     params = [1, 2]
@@ -113,7 +114,6 @@ class Calls:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_release_is_named_that_made_a_benchmark_of_asv_slower(tmp_path: Path) -> None:
     variables = offline_variables(tmp_path / "needs", *framework_named(BENCHMARK).packages)
@@ -136,7 +136,6 @@ def test_the_release_is_named_that_made_a_benchmark_of_asv_slower(tmp_path: Path
     assert found.changed == (ChangedPackage("hotpkg", "1.1", "1.2"),)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_slow_release_beneath_a_model_is_named(tmp_path: Path) -> None:
     variables = offline_variables(tmp_path / "needs", *framework_named("torch").packages)
@@ -158,7 +157,6 @@ def test_a_slow_release_beneath_a_model_is_named(tmp_path: Path) -> None:
     assert found.step.value == pytest.approx(1.3, rel=0.15)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_commit_that_made_a_model_of_its_repository_slower_is_named(tmp_path: Path) -> None:
     repository = tmp_path / "repository"

@@ -19,6 +19,8 @@ from dense_network import Weights, save_network
 from fairlap.results.choice.choice import Choice
 from scipy.stats import binomtest  # type: ignore[import-untyped,unused-ignore]
 
+pytestmark = pytest.mark.slow
+
 BATCH = 29  # of 899 items: 31 calls
 _NARROW, _WIDE, _DISTURBING = 16, 256, 8192
 
@@ -74,7 +76,6 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return folder, {name: answers(own, pixels[:899]) == digits[:899] for name, own in weights.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 def test_models_of_known_answers_and_costs_are_judged_as_they_are(
     networks: tuple[Path, dict[str, np.ndarray]],
@@ -118,7 +119,6 @@ def test_models_of_known_answers_and_costs_are_judged_as_they_are(
     assert "| " in (folder / "c.md").read_text()
 
 
-@pytest.mark.slow
 def test_python_returns_the_same_document_of_a_mean_error_in_two_frameworks(tmp_path: Path) -> None:
     drawn = np.random.default_rng(1)
     weights = (drawn.normal(size=(64, 32)), np.zeros(32), drawn.normal(size=(32, 4)) / 32, np.zeros(4))

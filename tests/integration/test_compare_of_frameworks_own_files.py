@@ -11,7 +11,7 @@ from command_line import SHORT, error_code
 from command_line import here as run
 from onnx_files import drawn
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.usefixtures("own_cache"), pytest.mark.slow]
 
 
 def rows_of(tmp_path: Path, *arguments: object) -> dict[str, dict[str, Any]]:
@@ -62,7 +62,6 @@ def script(file: Path) -> Path:
     return file
 
 
-@pytest.mark.slow
 def test_a_saved_model_is_raced_where_it_has_a_route(tmp_path: Path) -> None:
     for module in ("tensorflow", "openvino", "ai_edge_litert"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")
@@ -76,7 +75,6 @@ def test_a_saved_model_is_raced_where_it_has_a_route(tmp_path: Path) -> None:
     assert (rows["onnxruntime"]["outcome"], rows["onnxruntime"]["code"]) == ("unsupported", "E_UNSUPPORTED")
 
 
-@pytest.mark.slow
 def test_torchscript_is_raced_by_everything_that_a_program_reaches(tmp_path: Path) -> None:
     for module in ("torch", "openvino", "onnxruntime", "onnxscript", "jax", "tensorflow"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")
@@ -89,7 +87,6 @@ def test_torchscript_is_raced_by_everything_that_a_program_reaches(tmp_path: Pat
     assert rows["jax"]["conversion_s"]["value"] > 0
 
 
-@pytest.mark.slow
 def test_torchscript_without_shapes_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     file = script(tmp_path / "net.pt")

@@ -18,7 +18,7 @@ from fairlap.request.work import Work
 from fairlap.scenarios.untimed.compilation_messages import Resized
 from one_block import run_of_one_block
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 BATCHES = (1, 7, 4)  # the last one is that of the work
 OTHERS = (OtherInputs("float32"), OtherInputs("float64"), OtherInputs("bfloat16"))
@@ -86,7 +86,6 @@ def require_each_new_batch_to_be_compiled(found: CompilationResult) -> dict[int,
     return by_batch
 
 
-@pytest.mark.slow
 def test_jax_compiles_again_at_each_new_batch_and_says_what_differs() -> None:
     require("jax")
     found = found_on("jax", "mlp")["jax"]
@@ -102,7 +101,6 @@ def on_others(found: CompilationResult) -> dict[str, Resized]:
     return {each.text: each.resized for each in found.batches if each.inputs is not None}
 
 
-@pytest.mark.slow
 def test_jax_compiles_again_for_a_type_that_it_promotes_and_says_that_it_has_no_wider_one() -> None:
     require("jax")
     found = on_others(found_on("jax", "mlp")["jax"])
@@ -112,7 +110,6 @@ def test_jax_compiles_again_for_a_type_that_it_promotes_and_says_that_it_has_no_
     assert "jax_enable_x64" in found["float64"].why
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_a_session_refuses_another_type_in_one_plain_line_and_is_built_again_for_another_size(name: str) -> None:
     require("onnxruntime,openvino")
@@ -125,7 +122,6 @@ def test_a_session_refuses_another_type_in_one_plain_line_and_is_built_again_for
     assert found["image=32"].built_s is not None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_a_session_of_one_batch_is_built_again_and_its_graph_is_fused(name: str) -> None:
     require("onnxruntime,openvino")

@@ -7,7 +7,7 @@ from fairlap.request.work import Work
 from machine_marks import needs_proc
 from one_block import processes_of_one_block
 
-pytestmark = [pytest.mark.sanitized, needs_proc]
+pytestmark = [pytest.mark.sanitized, needs_proc, pytest.mark.slow]
 
 REFUSALS = {
     "torch": "torch sees ",
@@ -18,7 +18,6 @@ REFUSALS = {
 }
 
 
-@pytest.mark.slow
 def test_no_framework_falls_back_to_the_cpu() -> None:
     found = processes_of_one_block(",".join(REFUSALS), Work("mlp", 1), seconds=0.05, device="cuda:63")
     for process in found.values():

@@ -25,9 +25,10 @@ from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from fairlap.results.results import results_of
+from machine_marks import needs
 from small_races import run_race
 
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 TOP = Path(__file__).parents[2]
 PAGE = TOP / "docs/how-to/time-from-file-to-answer.md"

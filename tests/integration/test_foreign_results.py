@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from command_line import invoke, output
 from fairlap.store.foreign_points import ForeignPoint, foreign_points
 from fairlap.store.store import open_store
 from published_schemas import checked
+from pytest_alone import environment_alone
 
 pytestmark = pytest.mark.slow
 
@@ -48,8 +48,6 @@ def test_sum(benchmark, n):
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [each for each in os.environ if each.startswith("PYTEST_XDIST")]:  # with it, pytest-benchmark is off
-        monkeypatch.delenv(name)
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PYTHONPATH", raising=False)
@@ -62,7 +60,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ran(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=dict(os.environ))
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=environment_alone())
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -13,12 +13,11 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, weights_file
 from framework_python import skip_unless_available
 from gguf_files import folder_for_gguf, gguf_of, gguf_source
-from machine_marks import needs_proc
+from machine_marks import needs, needs_proc
 from onnx_files import opened
 from own_generators import GREEDY, OF_GREEDY, answers_of, generated_by_transformers
 
-for module in ("torch", "transformers", "gguf", "onnxscript"):
-    pytest.importorskip(module, reason="`make test` installs it and runs this")
+needs("torch", "transformers", "gguf", "onnxscript")
 
 pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 

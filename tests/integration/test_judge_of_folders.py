@@ -11,6 +11,8 @@ from command_line import fairlap
 from fairlap.judgement.judgement import Judgement
 from fairlap.judgement.ledger import read_ledger
 
+pytestmark = pytest.mark.slow
+
 LOOP = "def fn():\n    total = 0\n    for each in range({steps}):\n        total += each\n    return total\n"
 PROGRAM = "#!/bin/sh\nsleep {seconds}\necho {answer}\n"
 
@@ -39,7 +41,6 @@ def judged(sides: Path, change: str, *options: object) -> Judgement:
     return found
 
 
-@pytest.mark.slow
 def test_a_callable_that_is_30_percent_faster_is_kept_and_an_equal_one_is_not(sides: Path) -> None:
     kept = judged(sides, "faster", "--call", "pk.hot:fn", "--ledger", "tries.json", "--tests", "test -f run")
     assert (kept.decision, kept.reason, kept.exit_status) == ("keep", "faster", 0)
@@ -53,7 +54,6 @@ def test_a_callable_that_is_30_percent_faster_is_kept_and_an_equal_one_is_not(si
     assert [each.outcome for each in read_ledger(sides / "tries.json").tries] == ["keep", equal.decision]
 
 
-@pytest.mark.slow
 def test_a_faster_program_is_kept_and_one_that_prints_something_else_is_discarded(sides: Path) -> None:
     options = ("--command", "./run", "--same-output")
     assert judged(sides, "faster", *options).decision == "keep"
@@ -65,7 +65,6 @@ CHECKS = "def draw(rng, n=64):\n    return (rng.standard_normal(n),)\n\n\ndef tr
 KERNEL = "def fn(x):\n    for _ in range(2000):\n        pass\n    return x * 2 + {constant}\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reference", [(), ("--reference", "my_checks:truth")])
 def test_a_callable_that_answers_wrong_is_discarded(sides: Path, reference: tuple[str, ...]) -> None:
     (sides / "my_checks.py").write_text(CHECKS)
@@ -79,7 +78,6 @@ USES = "import subprocess, sys, time\nfilled = b'x' * ({mib} << 20)\n{work}\n"
 BURNS = "subprocess.run([sys.executable, '-ISc', 'import time\\nwhile time.process_time() < {seconds}: pass'])"
 
 
-@pytest.mark.slow
 def test_memory_and_cpu_time_of_programs_decide_where_they_are_asked_for(sides: Path) -> None:
     """The change holds 10 % less, and waits where the base's child computes; both take as long."""
     for name, mib, work in (("base", 110, BURNS.format(seconds=0.05)), ("faster", 100, "time.sleep(0.08)")):
@@ -100,7 +98,6 @@ def test_memory_and_cpu_time_of_programs_decide_where_they_are_asked_for(sides: 
 ARRAYS = "import numpy as np\n\n\ndef fn():\n    return np.ones({mib} << 17).sum()\n"
 
 
-@pytest.mark.slow
 def test_the_memory_of_a_callable_is_that_of_its_process(sides: Path) -> None:
     for name, mib in (("base", 200), ("faster", 100)):
         (sides / name / "pk" / "arrays.py").write_text(ARRAYS.format(mib=mib))

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from chromium import PROGRAM, chromium
 from fairlap.store.store import open_store
+from machine_marks import needs
 from runs_in_store import keep_whole
 from runs_to_show import HOSTILE, run_of
 from serving import serving
 
-pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
+needs("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; Debian has it in the package chromium")
 

@@ -33,6 +33,8 @@ WEIGHTS = 12 * (2048 * 2048 + 2048) * 4
 
 _PEAK = """
 import os, sys
+
+pytestmark = pytest.mark.slow
 child = os.fork()
 if not child:
     nothing = os.open(os.devnull, os.O_WRONLY)
@@ -64,7 +66,6 @@ def peak_by_hand(words: list[str], folder: Path | None = None) -> int:
     return median_low(int(run.stdout) * 1024 for run in runs)
 
 
-@pytest.mark.slow
 def test_a_program_that_holds_a_fifth_more_is_found_with_the_ratio_counted_by_hand() -> None:
     """A program that nobody here made: dd holds one block of the size that it is given."""
     commands = {
@@ -85,7 +86,6 @@ def test_a_program_that_holds_a_fifth_more_is_found_with_the_ratio_counted_by_ha
         assert (gated.exit_code, found["ratio"]) == (status, pytest.approx(true_ratio, rel=0.01))
 
 
-@pytest.mark.slow
 def test_a_second_copy_of_a_models_weights_fails_a_pull_request(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="`make test-slow` installs it and runs this")
     folders = {"base": "None", "change": "[each.detach().clone() for each in model.parameters()]"}
@@ -106,7 +106,6 @@ def test_a_second_copy_of_a_models_weights_fails_a_pull_request(tmp_path: Path) 
     assert held == pytest.approx(WEIGHTS / by_hand["base"], rel=0.15)
 
 
-@pytest.mark.slow
 def test_the_same_model_on_both_sides_passes(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="`make test-slow` installs it and runs this")
     for side in ("base", "change"):

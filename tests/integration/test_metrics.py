@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from command_line import SHORT, error_code, here
 from fairlap.errors import FairlapError
+from machine_marks import needs
 from onnx_files import CLASSES, ROWS, answers_by_hand, masked_lookup, weights
 from open_images_part import DOG, SIDE, open_images
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnx", "onnxruntime")
 
 ITEMS, SEQUENCE, BATCH = 21, 6, 4
 

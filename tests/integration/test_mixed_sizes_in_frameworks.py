@@ -21,11 +21,12 @@ from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from fairlap.results.results import results_of
+from machine_marks import needs
 from onnx_files import masked_lookup
 from small_races import run_race
 from small_transformer import by_hand, onnx_file, weights
 
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 LENGTHS = [16] * 6 + [40] * 9 + [96] * 3 + [200] * 2
 DISTINCT = len(set(LENGTHS))

@@ -27,8 +27,9 @@ from fairlap.scenarios.streams.clients.client import Certificates
 from fairlap.scenarios.streams.clients.grpc_client import GrpcStreamClient
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
+from machine_marks import needs
 
-pytest.importorskip("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
+needs("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
 
 pytestmark = [
     pytest.mark.slow,

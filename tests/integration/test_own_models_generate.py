@@ -19,7 +19,7 @@ from fairlap.race.planning.plan import Measuring
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from framework_python import skip_unless_available
-from machine_marks import needs_proc
+from machine_marks import needs, needs_proc
 from onnx_files import masked_lookup, opened
 from own_generators import (
     GREEDY,
@@ -33,8 +33,7 @@ from small_races import run_race, small_plan
 from spoilt_generation import FIRST_WITHOUT_TOKEN, MISTAKES, MISTAKES_OF_DECODERS, install_spoilt
 from transformers_folders import folder_of
 
-for module in ("torch", "transformers", "onnxscript"):
-    pytest.importorskip(module, reason="`make test` installs it and runs this")
+needs("torch", "transformers", "onnxscript")
 
 pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 

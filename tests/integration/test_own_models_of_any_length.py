@@ -18,6 +18,7 @@ from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
+from machine_marks import needs
 from small_races import run_race
 
 LENGTHS = [12] * 5 + [20] * 8 + [40] * 4 + [90] * 3
@@ -25,7 +26,7 @@ DISTINCT = len(set(LENGTHS))
 SUPPORT = Path(__file__).parents[1] / "support"
 _WITHIN = 0.12  # of quick calls, on a machine that does other things too
 
-pytest.importorskip("torch", reason="`make test-thorough` installs it and runs this")
+needs("torch", reason="`make test-thorough` installs it and runs this")
 
 
 @pytest.fixture(autouse=True)

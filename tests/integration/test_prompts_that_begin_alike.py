@@ -15,12 +15,11 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.sources.bundle import inputs_file, reference_file
 from framework_python import skip_unless_available
-from machine_marks import needs_proc
+from machine_marks import needs, needs_proc
 from onnx_files import opened
 from own_generators import generating_folder, generating_source, workload
 
-for module in ("torch", "transformers", "onnxscript"):
-    pytest.importorskip(module, reason="`make test` installs it and runs this")
+needs("torch", "transformers", "onnxscript")
 
 pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 

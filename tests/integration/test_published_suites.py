@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from command_line import here
 from fairlap.request.published_suites import published_suites
+from machine_marks import needs
 
-for _module in ("torch", "onnxruntime", "jax"):
-    pytest.importorskip(_module, reason="`make test` installs it and runs this")
+pytestmark = pytest.mark.slow
+
+needs("torch", "onnxruntime", "jax")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(published_suites()))
 def test_the_quick_part_of_a_suite_runs(tmp_path: Path, name: str) -> None:
     if name == "mlperf-inference":

@@ -13,7 +13,7 @@ from fairlap.machine.hardware.processor import flags
 from fairlap.machine.root import THIS_MACHINE
 from onnx_files import drawn
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.usefixtures("own_cache"), pytest.mark.slow]
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 FLOAT, FLOAT16 = 1, 10
@@ -42,7 +42,6 @@ def rows_of(file: Path, on: str, *, exit_status: int = 0) -> dict[str, Any]:
     return {row["contestant"]: row for row in rows}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cast", [False, True])
 def test_a_file_in_float16_is_raced_in_its_own_type_or_in_float32(cast: bool, tmp_path: Path) -> None:
     for module in ("torch", "onnxruntime", "jax"):
@@ -55,7 +54,6 @@ def test_a_file_in_float16_is_raced_in_its_own_type_or_in_float32(cast: bool, tm
     assert rows["torch"]["settings"]["precision"] == "fp16"
 
 
-@pytest.mark.slow
 def test_wrong_answers_of_kernels_that_saturate_come_with_their_cause(tmp_path: Path) -> None:
     """ONNX Runtime's own tool quantizes weights that make pairs of products exceed sixteen bits."""
     quantization = pytest.importorskip("onnxruntime.quantization", reason="`make test` installs it and runs this")

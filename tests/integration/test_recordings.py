@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import SHORT, here
+from machine_marks import needed, needs
 from recordings import SAID, part_of_speech, with_vocabulary
 
-pytest.importorskip("soundfile", reason="`make test` installs it and runs this")
-jiwer: Any = pytest.importorskip("jiwer", reason="`make test` installs it and runs this")
+needs("soundfile")
+jiwer = needed("jiwer")
 
 FRAMES, MELS, IDS, SPACE = 320, 80, 32, 4
 

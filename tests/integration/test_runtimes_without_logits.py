@@ -17,7 +17,7 @@ from fairlap.request.fields.source import Source
 from fairlap.request.work import Work
 from framework_python import skip_unless_available
 from gguf_files import folder_for_gguf, gguf_of, gguf_source
-from machine_marks import needs_proc
+from machine_marks import needs, needs_proc
 from onnx_files import opened
 from own_generators import (
     GREEDY,
@@ -30,8 +30,7 @@ from runtimes_without_logits import install_runtimes
 from small_races import run_race, small_plan
 from spoilt_generation import MISTAKES
 
-for module in ("torch", "transformers", "gguf", "onnxscript"):
-    pytest.importorskip(module, reason="`make test` installs it and runs this")
+needs("torch", "transformers", "gguf", "onnxscript")
 
 pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.usefixtures("own_cache", "offline")]
 

@@ -14,9 +14,10 @@ from fairlap.data.corruptions.corruption import corrupted_items
 from fairlap.errors import FairlapError
 from fairlap.models.slices.corruptible import CorruptibleInput
 from fairlap.request.fields.data.corruption import corruptions_in
+from machine_marks import needs
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 ITEMS, SIDE, CLASSES, BATCH = 45, 8, 4, 4
 DRAWN = np.random.default_rng(0)

@@ -24,12 +24,11 @@ from fairlap.scenarios.streams.race.started_servers import new_log
 from fairlap.scenarios.streams.servers import stream_server
 from fairlap.scenarios.streams.started.started_server import StartedServer
 from framework_python import skip_unless_available
-from machine_marks import needs_proc
+from machine_marks import needs, needs_proc
 from model_for_servers import genai_folder, gguf_with_tokenizer, model_folder
 from stream_races import codes, raced_by_name
 
-for module in ("torch", "transformers", "httpx", "tokenizers"):
-    pytest.importorskip(module, reason="`make test` installs it and runs this")
+needs("torch", "transformers", "httpx", "tokenizers")
 
 pytestmark = [needs_proc, pytest.mark.slow, pytest.mark.timeout(900)]  # a race starts up to nine servers
 

@@ -15,12 +15,12 @@ from command_line import error_code, here, output, refusal
 from command_line import fairlap as run
 from fairlap.errors import FairlapError
 from keras_files import lookup
+from machine_marks import needs
 from onnx_files import ROWS, masked_lookup
 from tflite_files import NORMALISED, dense
 from transformers_folders import SIZES, folder_of
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnx", "onnxruntime")
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ from command_line import fairlap
 from published_schemas import checked
 from suites import folders_of_callables, suite_of_calls
 
+pytestmark = pytest.mark.thorough
+
 NAMES = [f"f{number}" for number in range(10)]
 EQUAL = dict.fromkeys(NAMES, 10_000)
 SHARED = 'max_slowdown = "5%"\nthreads = 1\nseconds = "20ms"\nblocks = 12\n'
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(1200)  # twenty sides in twelve blocks each
 @pytest.mark.parametrize(("slower", "statuses"), [({"f6"}, {1}), (set(), {0})])
 def test_the_callable_that_is_slowed_by_20_percent_is_found_among_ten(

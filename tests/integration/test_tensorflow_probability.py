@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from fairlap.bench_models.initial_value_problems.problem import BY_START, BY_WEIGHT, CHANGE, STATE, TOLERANCE
 from fairlap.frameworks.solvers import tensorflow_probability as in_tensorflow
+from machine_marks import needs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 BIAS = "second.bias"
 tf = pytest.importorskip("tensorflow", reason="`make test-slow` installs it and runs this")
-pytest.importorskip("tensorflow_probability", reason="`make test-slow` installs it and runs this")
+needs("tensorflow_probability", reason="`make test-slow` installs it and runs this")
 
 
 def problem_and_rates(name: str) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ from framework_python import python_with, skip_unless_available
 from learning_sources import SUPPORT
 from machine_marks import needs_package
 
-pytestmark = [pytest.mark.timeout(600), needs_package("sklearn")]
+pytestmark = [pytest.mark.timeout(600), needs_package("sklearn"), pytest.mark.slow]
 
 BATCH, ITEMS = 16, 64
 OWN_BATCH = 4  # of the models in tests/support
@@ -100,7 +100,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "training"), CASES)
 def test_three_epochs_end_where_one_and_two_more_in_another_process_do(name: str, training: str, folder: Path) -> None:
     skip_unless_available(name)
@@ -117,7 +116,6 @@ OWN = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), [(model, name) for model, names in OWN for name in names])
 def test_so_they_do_for_a_model_of_one_s_own(
     model: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,9 +12,11 @@ from runs_for_rows import a_run
 _ROUNDS, _SAMPLES_OF_A_ROUND = 4, 25
 
 
-def a_measured_run(blocks: int = 8) -> tuple[Run, dict[tuple[int, str], dict[str, np.ndarray]]]:
+def a_measured_run(
+    blocks: int = 8, listed: str = "torch,jax:fast"
+) -> tuple[Run, dict[tuple[int, str], dict[str, np.ndarray]]]:
     """With the samples of each process, which took four turns."""
-    run = a_run(blocks=blocks)
+    run = a_run(blocks=blocks, listed=listed)
     samples = {}
     for process in run.processes:
         rng = np.random.default_rng([process.block, *process.contestant.encode()])

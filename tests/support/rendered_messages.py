@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pytest_alone import environment_alone
 
 TOP = Path(__file__).parents[2]
 SOURCE = str(TOP / "python" / "fairlap") + os.sep
@@ -35,8 +36,7 @@ def rendered_by(tests: Sequence[str], folder: Path) -> tuple[Rendered, str]:
     file = folder / "rendered.jsonl"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "rendered_messages", *tests]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
-    environment = {**inherited, FILE: str(file), "PYTHONPATH": path}
+    environment = {**environment_alone(), FILE: str(file), "PYTHONPATH": path}
     done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True)
     found: Rendered = {}
     for line in file.read_text().splitlines() if file.exists() else ():

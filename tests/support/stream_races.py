@@ -37,8 +37,15 @@ def file_of_prompts(folder: Path, count: int = 40) -> Path:
     return path
 
 
+_MEASURED_FLOOR = StreamRace._client_floor
+
+
 def without_client_floor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StreamRace, "_client_floor", lambda *_of_turn: None)
+
+
+def with_client_floor(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(StreamRace, "_client_floor", _MEASURED_FLOOR)
 
 
 def raced(prompts: Path, *servers: Addressed, timeout: str = "20s", **asked: Any) -> Results:

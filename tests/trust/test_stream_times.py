@@ -23,10 +23,11 @@ from fairlap.scenarios.streams.workload.lengths import Lengths
 from fairlap.scenarios.streams.workload.overload import step_of
 from fairlap.scenarios.streams.workload.sessions import Source
 from loaded_streams import SEED, TOKENS, by_prompt, examined, loaded
+from machine_marks import needs
 from stream_server import in_a_process
 from thinking_users import one_slot, repairman_per_s
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 pytestmark = pytest.mark.slow
 
 Times = npt.NDArray[np.float64]

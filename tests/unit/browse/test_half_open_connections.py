@@ -19,10 +19,11 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.serving.connections import Connections, most_connections
+from machine_marks import needs
 from processes_seen import wait_until
 
-pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
-pytest.importorskip("prometheus_client", reason="needs the extra watch; `make test` installs it and runs this")
+needs("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
+needs("prometheus_client", reason="needs the extra watch; `make test` installs it and runs this")
 
 SERVERS = {"serve": ("serve", "--port", "0"), "watch": ("watch", "--serve", "0", "--interval", "0.5")}
 DESCRIPTORS, ATTACKERS = 64, 80

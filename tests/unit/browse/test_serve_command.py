@@ -20,11 +20,12 @@ from pathlib import Path
 import pytest
 from command_line import refusal
 from fairlap.store.store import open_store
+from machine_marks import needs
 from runs_for_rows import a_run
 from runs_in_store import keep_whole
 from serving import serving
 
-pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
+needs("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from fairlap.race.run import Run
 from fairlap.race.stopping import DECIDED, is_out_of_time
 from fairlap.store.store import open_store
 
+pytestmark = pytest.mark.slow
+
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getcwd", "--conditions", "as-found"]
 RACE += ["--threads", "1", "--seconds", "0.02", "--quiet"]
 
@@ -26,7 +28,6 @@ def newest(store: Path) -> tuple[str, Run]:
         return run_id, opened.load(run_id)
 
 
-@pytest.mark.slow
 def test_a_rerun_has_the_budget_of_its_run_and_another_one_or_more_blocks_where_they_are_given(store: Path) -> None:
     assert (
         fairlap(*RACE, "--budget", "1s", "--max-slowdown", "1%", "--baseline", "python:call=os.getpid").returncode == 0
@@ -48,7 +49,6 @@ def test_a_rerun_has_the_budget_of_its_run_and_another_one_or_more_blocks_where_
     assert more.plan.blocks[0].order == then.plan.blocks[0].order
 
 
-@pytest.mark.slow
 def test_a_run_that_had_ended_is_continued_only_with_a_budget_and_says_that_it_was(store: Path) -> None:
     assert fairlap(*RACE, "--budget", "0.1s").returncode == 0
     run_id, then = newest(store)
@@ -74,7 +74,6 @@ def test_a_run_that_had_ended_is_continued_only_with_a_budget_and_says_that_it_w
     assert longer.continued_after == (blocks, len({process.block for process in decided.processes}))
 
 
-@pytest.mark.slow
 def test_a_run_of_all_its_blocks_is_not_resumed_and_another_number_of_blocks_is_for_a_rerun(store: Path) -> None:
     assert fairlap(*RACE, "--blocks", "2").returncode == 0
     run_id, then = newest(store)

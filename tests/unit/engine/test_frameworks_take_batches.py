@@ -72,6 +72,8 @@ for batch, wanted in batches():
 """,
     "openvino": """
 import openvino
+
+pytestmark = pytest.mark.slow
 for batch, wanted in batches():
     view = np.from_dlpack(batch)
     tensor = openvino.Tensor(view, shared_memory=True)
@@ -82,7 +84,6 @@ for batch, wanted in batches():
 }
 
 
-@pytest.mark.slow
 @pytest.mark.sanitized
 @pytest.mark.parametrize("framework", sorted(_TAKING))
 def test_a_framework_takes_batches_without_a_copy_and_gives_the_slots_back(framework: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.libraries import jax as adapter
+from machine_marks import needed
 
-jax = pytest.importorskip("jax", reason="`make test` installs it and runs this")
+jax = needed("jax")
 
 
 def compiled(function: Any, numbers: Any) -> Any:

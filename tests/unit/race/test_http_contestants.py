@@ -86,7 +86,7 @@ def test_servers_that_go_wrong_end_their_own_rows_alone_each_in_one_line_with_a_
         servers = {fault: stack.enter_context(server(fault=fault, fault_from=12)) for fault in WRONG}
         servers["other model"].inputs = {"tokens": ("int64", (-1, 16))}
         servers["nobody"].die()
-        urls = {fault: f"{model.v2}:timeout=500ms" for fault, model in servers.items()}
+        urls = {fault: f"{model.v2}:timeout={'2s' if fault == 'hangs' else '60s'}" for fault, model in servers.items()}
         processes = {each.contestant: each for each in run_of(",".join(["example", *urls.values()])).processes}
         found = {fault: processes[url] for fault, url in urls.items()}
     assert processes["example"].outcome == "finished", processes["example"].message

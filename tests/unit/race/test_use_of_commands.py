@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from command_line import invoke
 
+pytestmark = pytest.mark.slow
+
 RACE = ("--blocks", "7", "--seconds", "0.02", "--conditions", "as-found", "--threads", "1", "--quiet")
 ALLOCATES = "import time; x = b'x' * ({mib} << 20); time.sleep({seconds})"
 
@@ -25,7 +27,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.slow
 def test_rows_and_verdicts_have_the_memory_and_the_cpu_time_of_a_programs_runs() -> None:
     """One allocates 10 % more and computes for the copy of it; the other sleeps longer, which is no CPU time."""
     given = ("--command", f"small={program(100, 0.05)}", "--command", f"large={program(150, 0)}")

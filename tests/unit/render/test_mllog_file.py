@@ -14,10 +14,11 @@ from fairlap.render.outputs import write
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
+from machine_marks import needs
 from runs_for_rows import a_process, a_run
 from runs_of_precisions import planned
 
-pytest.importorskip("mlperf_logging", reason="`make test` installs it and runs this")
+needs("mlperf_logging")
 
 BEGAN_MS = 1_767_323_045_000.0  # 2026-01-02T03:04:05 in UTC
 COSINE = Training(AdamW(lr=0.002), Schedule("cosine", warmup=10, steps=100, floor=0.1))

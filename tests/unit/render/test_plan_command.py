@@ -83,7 +83,7 @@ REQUESTS = st.tuples(
 ).map(lambda parts: [word for part in parts for word in part])
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(REQUESTS)
 def test_the_command_of_a_plan_draws_the_same_plan_again(words: list[str]) -> None:
     try:

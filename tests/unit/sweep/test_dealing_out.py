@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_line import refusal
@@ -15,6 +17,7 @@ from fairlap.store.errors import StoreError
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import Spread, Sweep, load_sweep, store_block
 from fairlap.sweep import driver as driver_module
+from fairlap.sweep import machines as machines_module
 from fairlap.sweep.block import BlockReport, BlockTask
 from fairlap.sweep.driver import Driver, begin
 from fairlap.sweep.machine_here import Machine
@@ -334,9 +337,13 @@ def test_a_store_that_stays_full_is_an_error_at_the_end(store: Store, monkeypatc
     assert driver.done == 0
 
 
-def test_a_node_that_does_not_answer_is_left_out(store: Store) -> None:
+def test_a_node_that_does_not_answer_is_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second passes whenever the clock is read, so that only the mute can be late."""
+    seconds = itertools.count()
+    monkeypatch.setattr(machines_module, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(driver_module, "_LOOK_EVERY_S", 0.0)
     cluster = FakeCluster({**alike(1), "mute": a_machine("mute")}, mute=("mute",))
-    machines = Machines(cluster, ignore, answer_within_s=0.05)
+    machines = Machines(cluster, ignore)
     machines.wait_for_all()
     driver = Driver(begin(store, {"digits": a_plan()}, machines, "alike", ignore), cluster, machines, store, ignore)
     driver.run()
@@ -344,7 +351,7 @@ def test_a_node_that_does_not_answer_is_left_out(store: Store) -> None:
     assert {node for node, _ in cluster.begun} == {"node-0"}
     cluster.mute = ("node-0", "mute")
     left = begin(store, {"digits": a_plan()}, machines, "alike", ignore)
-    silent = Machines(cluster, ignore, answer_within_s=0.05)
+    silent = Machines(cluster, ignore)
     unable = Driver(left, cluster, silent, store, ignore)
     unable.run()
     assert unable.done == 0

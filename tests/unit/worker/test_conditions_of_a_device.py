@@ -147,7 +147,7 @@ def test_a_burst_rests_before_each_quantity_and_is_short(monkeypatch: pytest.Mon
     began_s = time.perf_counter()
     measured, _ = latency.serve(contestant.service.held, request)
     assert rests == ["burst"] * 4
-    assert measured.elapsed_s < 1.0
+    assert measured.elapsed_s < 5.0
     assert time.perf_counter() - began_s < 15.0
     assert measured.warm_up is not None
     assert measured.warm_up.calls == 1

@@ -15,8 +15,9 @@ from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import Output
 from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.task_metrics import parts_of, require_labels, score_of
+from machine_marks import needed
 
-coco = pytest.importorskip("pycocotools.coco", reason="`make test` installs it and runs this")
+coco = needed("pycocotools.coco")
 
 IMAGES, BOXES = 12, 7
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from fairlap.models.metrics.metric import IGNORED
 from fairlap.models.task_metrics import parts_of, score_of, value_of
+from machine_marks import needed
 from scipy.special import softmax  # type: ignore[import-untyped,unused-ignore]
 
-metrics = pytest.importorskip("sklearn.metrics", reason="`make test` installs it and runs this")
+metrics = needed("sklearn.metrics")
 
 ITEMS = 60
 RNG = np.random.default_rng(5)

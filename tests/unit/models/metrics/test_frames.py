@@ -10,8 +10,9 @@ from fairlap.bench_models.conformer.spec import CHARACTERS
 from fairlap.errors import FairlapError
 from fairlap.models.metrics.metric import IGNORED, Output
 from fairlap.models.task_metrics import metric_named, parts_of, require_labels, value_of
+from machine_marks import needed
 
-jiwer = pytest.importorskip("jiwer", reason="`make test` installs it and runs this")
+jiwer = needed("jiwer")
 
 RIGHT = ["the cat sat", "on a mat", "where it sleeps"]
 GIVEN = ["the bat sat", "on mat", "there it sleeps on"]

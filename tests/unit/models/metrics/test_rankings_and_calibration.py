@@ -9,10 +9,11 @@ from fairlap.models.metrics.metric import IGNORED, Output
 from fairlap.models.task_metrics import found_metric, metric_named, parts_of, require_labels, score_of, value_of
 from fairlap.results.decision.requirements import requirements_of
 from fairlap.results.quantities.row_quantities import row_quantity
+from machine_marks import needed
 from scipy import stats  # type: ignore[import-untyped,unused-ignore]
 from scipy.special import softmax  # type: ignore[import-untyped,unused-ignore]
 
-metrics = pytest.importorskip("sklearn.metrics", reason="`make test` installs it and runs this")
+metrics = needed("sklearn.metrics")
 
 ITEMS, CLASSES = 60, 5
 RNG = np.random.default_rng(8)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from fairlap.models.metrics.metric import IGNORED
 from fairlap.models.task_metrics import parts_of, score_of, value_of
+from machine_marks import needs
 
-pytest.importorskip("rouge_score", reason="`make test` installs it and runs this")
+needs("rouge_score")
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "on", "log"]
 # The example that rouge-score's own documentation has, where it scores 0.7059 and 0.5882 by rouge1 and rougeL.

@@ -7,8 +7,9 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.metrics.metric import Output
 from fairlap.models.task_metrics import NotFinite, parts_of, require_labels, score_of, value_of
+from machine_marks import needs
 
-pytest.importorskip("skimage.metrics", reason="`make test` installs it and runs this")
+needs("skimage")
 
 RNG = np.random.default_rng(3)
 LABELS = RNG.uniform(size=(6, 3, 16, 20))

@@ -9,9 +9,10 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.metrics.metric import IGNORED, Output
 from fairlap.models.task_metrics import parts_of, require_labels, score_of, value_of
+from machine_marks import needed
 
-sacrebleu = pytest.importorskip("sacrebleu", reason="`make test` installs it and runs this")
-jiwer = pytest.importorskip("jiwer", reason="`make test` installs it and runs this")
+sacrebleu = needed("sacrebleu")
+jiwer = needed("jiwer")
 
 ITEMS, TOKENS, IDS = 30, 12, 9
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from fairlap.frameworks.adapter_parts.onnx_graph import weights_in
 from fairlap.models.onnx_import import build, load_graph
+from machine_marks import needs
 from margins import by_onnxruntime, by_torch
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 
 def branch(name: str, nodes: list[Any], result: str, arrays: dict[str, np.ndarray] | None = None) -> Any:

@@ -11,11 +11,12 @@ import pytest
 from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.onnx_import.contrib.expansion import EXPANSIONS
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
+from machine_marks import needs
 from margins import by_onnxruntime, by_torch
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 U8, I8 = np.uint8, np.int8
 

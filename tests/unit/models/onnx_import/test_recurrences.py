@@ -10,11 +10,12 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
+from machine_marks import needs
 from margins import by_onnxruntime, by_torch
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+needs("onnxruntime")
 
 STEPS, BATCH, WIDTH, HIDDEN = 5, 3, 4, 6
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

@@ -16,8 +16,9 @@ from fairlap.models.published_data.hugging_face_folders import hugging_face_fold
 from fairlap.models.published_data.text_tokens import is_text
 from fairlap.models.sources.given_data.labels import labels_in
 from fairlap.models.sources.given_data.reading import given_inputs
+from machine_marks import needed
 
-arrow: Any = pytest.importorskip("pyarrow", reason="`make test` installs it and runs this")
+arrow = needed("pyarrow")
 Image: Any = pytest.importorskip("PIL.Image", reason="`make test` installs it and runs this")
 
 DRAWN = np.random.default_rng(0)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from fairlap.models.sources.python_models.hugging_face_models import LocalModel, module_of
+from machine_marks import needs
 from own_generators import generated_by_transformers, generating_folder, generating_source
 
 pytestmark = pytest.mark.usefixtures("offline")
 
-for module in ("torch", "transformers"):
-    pytest.importorskip(module, reason="`make test` installs it and runs this")
+needs("torch", "transformers")
 
 PROMPT, TOKENS, BATCH = 9, 6, 2
 

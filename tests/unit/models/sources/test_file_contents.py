@@ -13,9 +13,10 @@ import pytest
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.models.registry import find
 from fairlap.models.sources.file_contents import content_of
+from machine_marks import needs
 from onnx_files import BOUND, masked_lookup, opened, source_of
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("onnx")
 
 SUFFIXES = (".onnx", ".tflite", ".keras", ".pt2", ".pt", ".jit", ".xml")
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d" * 32 + b"\nsize 25303114\n"

@@ -11,13 +11,13 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.python_models.hugging_face_models import LocalModel, module_of
 from fairlap.models.spec import Integers
+from machine_marks import needs
 from onnx_files import code_of, opened
 from own_generators import generating_folder, generating_source
 
 pytestmark = pytest.mark.usefixtures("own_cache", "offline")
 
-for module in ("torch", "transformers"):
-    pytest.importorskip(module, reason="`make test` installs it and runs this")
+needs("torch", "transformers")
 
 PROMPT, TOKENS, BATCH = 7, 4, 2
 LAYERS, WIDTH, VOCABULARY, CONTEXT = 2, 16, 40, 32

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from fairlap.machine.software import installed_versions
 from fairlap.models.sources import opening
+from machine_marks import needs
 from onnx_files import BOUND, masked_lookup, opened, source_of
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("onnx")
 
 
 @pytest.mark.parametrize("package", ["torch", "openvino", "onnx", "onnxscript", "keras", "transformers"])

@@ -18,10 +18,10 @@ from fairlap.models.sources.opening import Order
 from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import require_labels
 from large_onnx import layer_weights, layers_beside, opened_in_a_fresh_process
-from machine_marks import needs_proc
+from machine_marks import needs, needs_proc
 from onnx_files import source_of
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("onnx")
 WIDTH, BATCH, ITEMS = 256, 512, 2**17 + 3  # 134 MB of inputs
 SEEDS = {"inputs": 1, "changed": 2}
 MOST_MORE = 48 * 2**20

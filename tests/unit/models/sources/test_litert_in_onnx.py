@@ -18,12 +18,12 @@ from fairlap.models.sources.litert_files.operators import TRANSLATIONS
 from fairlap.models.sources.litert_files.recurrent import RECURRENT
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
+from machine_marks import needs
 from onnx_files import drawn
 from quantized_tflite_files import one_operator_in_steps
 from tflite_files import one_operator
 
-pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("ai_edge_litert", "onnx")
 
 SAME, VALID = {"padding": 0}, {"padding": 1}
 IMAGE = (2, 7, 6, 4)

@@ -20,10 +20,10 @@ from fairlap.models.sources.litert_files.onnx_of_litert import keeps_steps, kind
 from fairlap.models.sources.litert_files.operators import TRANSLATIONS
 from fairlap.models.sources.litert_files.steps import Steps
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
+from machine_marks import needs
 from quantized_tflite_files import InSteps, one_operator_in_steps
 
-pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("ai_edge_litert", "onnx")
 
 SAME, VALID = {"padding": 0}, {"padding": 1}
 ONE, TWO = {"strideH": 1, "strideW": 1}, {"strideH": 2, "strideW": 2}

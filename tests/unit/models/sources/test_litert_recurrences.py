@@ -13,11 +13,11 @@ from fairlap.models.sources.litert_files.onnx_graph import Untranslated
 from fairlap.models.sources.litert_files.onnx_of_litert import onnx_model
 from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from fairlap.models.sources.onnx_graphs.imported_reference import imported_reference
+from machine_marks import needs
 from onnx_files import drawn
 from recurrent_tflite_files import TANH, counted_loop, lstm, lstm_in_steps, rnn, two_branches
 
-pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("ai_edge_litert", "onnx")
 
 
 def compared(graph: TfliteGraph, inputs: dict[str, np.ndarray], scratch: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.registry import framework_named
+from machine_marks import needed
 from onnx_files import materials_of, source_of
 
-onnxruntime = pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+onnxruntime = needed("onnxruntime")
 
 
 def test_probabilities_are_the_numbers_of_the_dictionaries(tmp_path: Path) -> None:

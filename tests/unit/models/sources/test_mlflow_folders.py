@@ -12,9 +12,10 @@ from fairlap.race.planning.sources_from_request import sources_named
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
+from machine_marks import needs
 from onnx_files import BOUND, code_of, masked_lookup, opened, source_of
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("onnx")
 
 # As MLflow 2.14 and 3.1 write it, with what could be taken for settings of a flavour.
 INDEX = """artifact_path: model

@@ -13,9 +13,10 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import reference_file, route_to
 from fairlap.race.equal_work.answers import answer_error
+from machine_marks import needs
 from onnx_files import drawn, materials_of, opened, source_of
 
-pytest.importorskip("openvino", reason="`make test` installs it and runs this")
+needs("openvino")
 
 WIDTH, CLASSES = 8, 4
 MATRIX = drawn(WIDTH, CLASSES)

@@ -16,12 +16,12 @@ from fairlap.models.sources.litert_files.onnx_graph import OnnxGraph
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.answers import OtherWork, answer_error, require_settings
 from fairlap.race.equal_work.materials import Materials
+from machine_marks import needs
 from onnx_files import code_of, materials_of, source_of
 from quantized_tflite_files import InSteps, one_operator_in_steps
 from recurrent_tflite_files import lstm
 
-pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("ai_edge_litert", "onnx")
 
 RANDOM = np.random.default_rng(0)
 HELD = RANDOM.integers(-127, 128, (30, 16)).astype(np.int8)

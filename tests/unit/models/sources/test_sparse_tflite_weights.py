@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.sources.litert_files.expanded_weights import expanded_weight
+from machine_marks import needs
 
-pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
+needs("ai_edge_litert")
 
 ROWS, COLUMNS = 6, 8
 

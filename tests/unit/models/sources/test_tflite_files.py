@@ -17,10 +17,11 @@ from fairlap.models.sources.litert_files.tflite_graph import TfliteGraph
 from fairlap.models.sources.proof import MULTIPLE, ROUNDING
 from fairlap.race.equal_work.answers import answer_error, require_settings, require_weights
 from fairlap.request.fields.source import Source, dims_in, shapes_in
+from machine_marks import needs
 from onnx_files import materials_of, opened, source_of
 from tflite_files import NORMALISED, Stored, dense, streaming, weights
 
-pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
+needs("ai_edge_litert")
 
 
 def by_hand(x: np.ndarray, stored: Stored = "float32") -> np.ndarray:

@@ -13,9 +13,10 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.request.work import PRECISIONS_OF_MODELS, Precision
+from machine_marks import needs
 from onnx_files import answers_by_hand, masked_lookup, materials_of, source_of
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+needs("onnx")
 
 
 @pytest.fixture(scope="module")

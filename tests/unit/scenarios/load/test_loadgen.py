@@ -27,9 +27,10 @@ from fairlap.scenarios.load.loadgen_messages import (
     require_loadgen,
 )
 from fairlap.scenarios.load.system_under_test import Issue
+from machine_marks import needs
 from sleeping_issue import SERVICE_S, answers, generating, request, sleeping
 
-pytest.importorskip("mlperf_loadgen", reason="`make test` installs it and runs this")
+needs("mlperf_loadgen")
 pytestmark = pytest.mark.sanitized  # no code of ours is native here, and a run that was broken off has 5 s to end
 
 ITEMS = 20

@@ -17,7 +17,7 @@ from fairlap.scenarios.streams.streams_found import OverloadFound
 from fairlap.scenarios.streams.workload.arrivals import arrivals_named
 from fairlap.scenarios.streams.workload.overload import overload_named, step_of
 from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
-from stream_races import file_of_prompts, raced, row_of, shown_by, without_client_floor
+from stream_races import file_of_prompts, raced, row_of, shown_by
 from stream_server import StreamingServer
 from thinking_users import served_at
 
@@ -158,9 +158,8 @@ def overloaded(folder: Path, server: StreamingServer, overload: Overload, **more
     )
 
 
-def test_a_server_is_watched_beyond_its_capacity_and_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_watched_beyond_its_capacity_and_after_it(tmp_path: Path) -> None:
     """It answers 50 a second; the overload brings 100 for 0.3 s, and what is left takes half a second."""
-    without_client_floor(monkeypatch)
     overload = Overload(100.0, 0.3, watched_s=1.0, band=0.5)
     with StreamingServer(each_ms=20 / 7, slots=1) as server:
         results = overloaded(tmp_path, server, overload, timeout="10s")
@@ -180,7 +179,6 @@ def test_a_server_is_watched_beyond_its_capacity_and_after_it(tmp_path: Path, mo
 def test_who_was_turned_away_in_an_overload_was_not_dropped_and_a_lasting_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_client_floor(monkeypatch)
     overload = Overload(100.0, 0.2, watched_s=0.3, band=0.2)
     with StreamingServer(first_ms=1.0) as server:
 

@@ -33,6 +33,11 @@ HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.2}
 needs_httpx = pytest.mark.usefixtures("httpx")
 
 
+@pytest.fixture(autouse=True)
+def known_client() -> None:
+    """Measure what the client adds, unlike other tests of streams."""
+
+
 @pytest.fixture
 def httpx() -> None:
     pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -21,18 +20,12 @@ from fairlap.scenarios.streams.floor.known_server import known_server
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
 from grpc_stream_server import GrpcStreamingServer
-from stream_races import (
-    counts_of,
-    file_of_prompts,
-    raced_by_name,
-    row_of,
-    shown_by,
-    without_client_floor,
-)
+from machine_marks import needs
+from stream_races import counts_of, raced_by_name, row_of, shown_by, with_client_floor
 from stream_server import StreamingServer
 
-pytest.importorskip("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -125,17 +118,6 @@ def test_a_credential_is_not_sent_unencrypted_to_another_machine(monkeypatch: py
     assert stream_server(contestant_named(f"grpcs://{at}"), chat=False, remote=True).key_from
 
 
-@pytest.fixture
-def prompts(tmp_path: Path) -> Path:
-    return file_of_prompts(tmp_path)
-
-
-@pytest.fixture
-def servers() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
 def test_each_token_is_stamped_soon_after_the_server_wrote_it() -> None:
     """The quickest tokens: others wait for a core where other programs use it."""
     with GrpcStreamingServer(first_ms=10.0, each_ms=3.0) as server:
@@ -152,10 +134,7 @@ def test_each_token_is_stamped_soon_after_the_server_wrote_it() -> None:
     assert np.quantile(late_ns, 0.05) < 2e6
 
 
-def test_a_server_by_grpc_races_one_by_http_and_gets_the_same_prompts(
-    prompts: Path, servers: ExitStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_client_floor(monkeypatch)
+def test_a_server_by_grpc_races_one_by_http_and_gets_the_same_prompts(prompts: Path, servers: ExitStack) -> None:
     fast = servers.enter_context(GrpcStreamingServer(first_ms=4.0))
     slow = servers.enter_context(StreamingServer(first_ms=400.0))
     found = raced_by_name(prompts, slow.at(), fast.at(), blocks=6, rate=50.0, trial=0.4)
@@ -169,10 +148,7 @@ def test_a_server_by_grpc_races_one_by_http_and_gets_the_same_prompts(
 
 
 @pytest.mark.parametrize("like", ["triton", "mlserver"])
-def test_inputs_that_a_server_refuses_are_left_out(
-    like: str, prompts: Path, servers: ExitStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_client_floor(monkeypatch)
+def test_inputs_that_a_server_refuses_are_left_out(like: str, prompts: Path, servers: ExitStack) -> None:
     server = servers.enter_context(GrpcStreamingServer(like=like, refused=("sampling_parameters",), counts=False))
     row = row_of(raced_by_name(prompts, server.at(), rate=100.0), server)
     assert (row.outcome, row.settings["length"], row.settings["tokens counted by"]) == (
@@ -184,7 +160,10 @@ def test_inputs_that_a_server_refuses_are_left_out(
     assert server.requests[-1]["tokens"] == TOKENS
 
 
-def test_what_the_client_adds_by_grpc_is_measured_by_grpc(prompts: Path, servers: ExitStack) -> None:
+def test_what_the_client_adds_by_grpc_is_measured_by_grpc(
+    prompts: Path, servers: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_client_floor(monkeypatch)
     server = servers.enter_context(GrpcStreamingServer(first_ms=10.0, each_ms=0.5))
     found = raced_by_name(prompts, server.at(), rate=50.0)
     [shown] = shown_by(found, server)

@@ -23,10 +23,11 @@ from fairlap.scenarios.streams.servers import stream_server
 from fairlap.scenarios.streams.streams_found import ManneredFound
 from fairlap.scenarios.streams.workload.manners import abort_named, slow_clients_named, with_manners
 from fairlap.scenarios.streams.workload.sessions import Session
-from stream_races import file_of_prompts, raced, row_of, shown_by, without_client_floor
+from machine_marks import needs
+from stream_races import file_of_prompts, raced, row_of, shown_by
 from stream_server import StreamingServer
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 TOKENS = 16
 
@@ -100,10 +101,7 @@ def found_in(folder: Path, server: StreamingServer, **asked: Any) -> tuple[Manne
 
 
 @pytest.mark.parametrize("works_on", [False, True])
-def test_who_hung_up_was_not_dropped_and_a_server_may_work_on(
-    works_on: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_client_floor(monkeypatch)
+def test_who_hung_up_was_not_dropped_and_a_server_may_work_on(works_on: bool, tmp_path: Path) -> None:
     with StreamingServer(each_ms=10.0, slots=1, works_on=works_on) as server:
         found, row = found_in(tmp_path, server, abort=0.5, concurrency=2, trial=0.1)
         until_s = time.monotonic() + (60 if works_on else 0)  # on a busy machine it works on for longer than the race
@@ -118,11 +116,8 @@ def test_who_hung_up_was_not_dropped_and_a_server_may_work_on(
     assert "work_after_hang_up_share" in row.scenario_figures
 
 
-def test_slow_clients_keep_others_waiting_where_a_server_waits_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_clients_keep_others_waiting_where_a_server_waits_for_them(tmp_path: Path) -> None:
     """The other server leaves what they have not read to the system, and serves the next."""
-    without_client_floor(monkeypatch)
     ratio = {}
     for waits in (False, True):
         with StreamingServer(each_ms=1.0, slots=1, padding=4000, small_buffers=waits) as server:
@@ -135,7 +130,6 @@ def test_slow_clients_keep_others_waiting_where_a_server_waits_for_them(
 
 
 def test_usual_clients_alone_come_first_in_every_other_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_client_floor(monkeypatch)
     offered: list[bool] = []
     load = Contestant.load
 

@@ -19,9 +19,10 @@ from fairlap.scenarios.streams.in_process.program import ProgramServer
 from fairlap.scenarios.streams.in_process.token_model import TokenModel
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
 from fairlap.scenarios.streams.started.server_start import start_of
+from machine_marks import needs
 from stream_races import file_of_prompts
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 END, TOKEN_S = 7, 0.002
 

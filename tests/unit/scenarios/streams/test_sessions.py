@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,24 +19,14 @@ from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.workload.lengths import Lengths
 from fairlap.scenarios.streams.workload.sessions import Source
 from loaded_streams import loaded
-from stream_races import counts_of, raced, row_of, shown_by, without_client_floor
+from machine_marks import needs
+from stream_races import counts_of, raced, row_of, shown_by
 from stream_server import StreamingServer, in_a_process, words_in_common
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 SERVER = "http://127.0.0.1:8000/v1:model=m"
 TOKENS = 4
-
-
-@pytest.fixture(autouse=True)
-def known_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_client_floor(monkeypatch)
-
-
-@pytest.fixture
-def servers() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 @pytest.fixture

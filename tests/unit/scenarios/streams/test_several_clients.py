@@ -212,6 +212,11 @@ needs_httpx = pytest.mark.usefixtures("httpx")
 HOW: dict[str, Any] = {"rate": 60.0, "trial": 0.5, "clients": "2"}
 
 
+@pytest.fixture(autouse=True)
+def known_client() -> None:
+    """Measure what the client adds, unlike other tests of streams."""
+
+
 @needs_httpx
 def test_two_processes_measure_a_server_of_known_delays_and_ask_it_what_it_counted(tmp_path: Path) -> None:
     with in_a_process(first_ms=20.0, each_ms=1.0) as server:

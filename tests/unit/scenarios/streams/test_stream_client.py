@@ -18,10 +18,11 @@ from fairlap.scenarios.streams.answers import answer_in
 from fairlap.scenarios.streams.clients.client import Certificates, StreamClient
 from fairlap.scenarios.streams.servers import stream_server
 from grpc_stream_server import GrpcStreamingServer
-from stream_races import raced, row_of, without_client_floor
+from machine_marks import needs
+from stream_races import raced, row_of
 from stream_server import StreamingServer
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
 @pytest.mark.parametrize("behaviour", [{}, {"split": True, "comments": True}, {"tokens_in_events": (1, 2, 3)}])
@@ -172,10 +173,7 @@ def test_a_certificate_of_another_name_is_refused(certificate: Path) -> None:
 
 
 @pytest.mark.parametrize(("how", "shown"), [("insecure", "not verified"), ("ca", "verified with")])
-def test_a_row_says_how_certificates_were_verified(
-    how: str, shown: str, certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_client_floor(monkeypatch)
+def test_a_row_says_how_certificates_were_verified(how: str, shown: str, certificate: Path, tmp_path: Path) -> None:
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}')
     options: dict[str, Any] = {"insecure": True} if how == "insecure" else {"ca": f"{certificate}.crt"}
     with StreamingServer(certificate=certificate) as server:

@@ -10,9 +10,10 @@ import pytest
 from fairlap.engine.load import random_arrivals_ns
 from fairlap.scenarios.streams.figures import Tokens, gaps_ns
 from loaded_streams import TOKENS, by_prompt, loaded
+from machine_marks import needs
 from stream_server import StreamingServer, in_a_process
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
 @pytest.mark.parametrize("events", [(1,), (1, 2)])

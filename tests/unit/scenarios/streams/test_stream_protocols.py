@@ -28,7 +28,7 @@ from stream_protocols import (
     TritonTensors,
     TritonVllm,
 )
-from stream_races import TOKENS, codes, raced_by_name, without_client_floor
+from stream_races import TOKENS, codes, raced_by_name
 from stream_server import StreamingServer
 
 DIALECTS: dict[type[Dialect], Fields] = {
@@ -47,18 +47,13 @@ def httpx() -> None:
     pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
-@pytest.fixture(autouse=True)
-def known_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_client_floor(monkeypatch)
-
-
 def prompt_for(dialect: type[Dialect]) -> Prompt:
     return Prompt(messages=({"role": "user", "content": "Hi"},)) if dialect is OllamaChat else Prompt(prompt="Hi")
 
 
 def asked(server: StreamingServer, dialect: type[Dialect]) -> Answer:
     prompt = prompt_for(dialect)
-    named = stream_server(contestant_named(server.at(":timeout=2s")), chat=prompt.is_chat, remote=False)
+    named = stream_server(contestant_named(server.at(":timeout=30s")), chat=prompt.is_chat, remote=False)
     client = client_for(named, Certificates().context(), TOKENS)
     try:
         assert client.connect()

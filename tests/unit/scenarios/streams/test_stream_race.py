@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,39 +17,12 @@ from fairlap.scenarios.streams.clients.client import StreamClient
 from fairlap.scenarios.streams.clients.grpc_client import GrpcStreamClient
 from fairlap.scenarios.streams.issue import serve
 from grpc_stream_server import GrpcStreamingServer
+from machine_marks import needs
 from published_schemas import checked
-from stream_races import (
-    OF_A_BUSY_MACHINE,
-    TOKENS,
-    codes,
-    counts_of,
-    file_of_prompts,
-    raced,
-    raced_by_name,
-    row_of,
-    shown_by,
-    without_client_floor,
-)
+from stream_races import OF_A_BUSY_MACHINE, TOKENS, codes, counts_of, raced, raced_by_name, row_of, shown_by
 from stream_server import StreamingServer
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
-
-
-@pytest.fixture
-def prompts(tmp_path: Path) -> Path:
-    return file_of_prompts(tmp_path)
-
-
-@pytest.fixture
-def servers() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture(autouse=True)
-def known_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Races here are of servers as fast as the client; what it adds has tests of its own."""
-    without_client_floor(monkeypatch)
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
 CHEATS: dict[str, dict[str, Any]] = {
@@ -98,8 +71,8 @@ def test_an_answer_that_is_cut_for_another_request_is_not_whole_where_others_say
 
 
 FAULTS = {
-    StreamingServer: ("429,500,rubbish,reset,unfinished,silent", "300ms"),
-    GrpcStreamingServer: ("UNAVAILABLE,INTERNAL,rubbish,cut,unfinished,silent", "1s"),
+    StreamingServer: "429,500,rubbish,reset,unfinished,silent",
+    GrpcStreamingServer: "UNAVAILABLE,INTERNAL,rubbish,cut,unfinished,silent",
 }
 
 
@@ -107,10 +80,9 @@ FAULTS = {
 def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
     kind: Any, prompts: Path, servers: ExitStack
 ) -> None:
-    faults, timeout = FAULTS[kind]
     honest = servers.enter_context(kind())
-    other = servers.enter_context(kind(fault=faults, fault_from=30, fault_every=2))
-    found = raced_by_name(prompts, other.at(f":timeout={timeout}"), honest.at(":timeout=30s"), trial=0.2)
+    other = servers.enter_context(kind(fault=FAULTS[kind], fault_from=30, fault_every=2))
+    found = raced_by_name(prompts, other.at(":timeout=1s"), honest.at(":timeout=30s"), trial=0.2)
     counts = counts_of(found, other)
     assert {*counts.failed} == {f"E_STREAM_{name}" for name in ("BUSY", "STATUS", "EVENT", "CUT", "TIMEOUT")}
     assert counts.failed["E_STREAM_CUT"] > counts.failed["E_STREAM_BUSY"] > 0  # of two faults

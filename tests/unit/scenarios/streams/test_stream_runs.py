@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from command_line import here, refusal
 from fairlap.scenarios.streams.race.stream_race import StreamRace
+from machine_marks import needs
 from published_schemas import checked
 from stream_races import TOKENS, file_of_prompts, without_client_floor
 from stream_server import StreamingServer
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 SECRET = "plain-words-that-no-pattern-knows"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,12 @@ from command_line import here, refusal
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.streams.workload.sessions import Source
 from fairlap.scenarios.streams.workload.trace import Trace, is_trace, read_trace
+from machine_marks import needs
 from published_schemas import checked
-from stream_races import counts_of, raced, row_of, without_client_floor
+from stream_races import counts_of, raced, row_of
 from stream_server import StreamingServer, words_in_common
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 MOONCAKE = """\
 {"timestamp": 0, "input_length": 1300, "output_length": 7, "hash_ids": [0, 1, 2]}
@@ -34,21 +34,10 @@ AZURE_2024 = "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2024-05-10 00:00:00.009
 SERVER = "http://127.0.0.1:8000/v1:model=m"
 
 
-@pytest.fixture
-def servers() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
 def written(folder: Path, text: str, name: str = "trace.jsonl") -> Path:
     path = folder / name
     path.write_bytes(text.encode())
     return path
-
-
-@pytest.fixture(autouse=True)
-def known_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_client_floor(monkeypatch)
 
 
 def source_of(trace: Trace, nonce: str = "nonce") -> Source:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fairlap.request.fields.streams import StreamLoad
 from fairlap.scenarios.streams.race.turn_length import TurnRequests
-from stream_races import codes, file_of_prompts, raced, row_of, shown_by, without_client_floor
+from stream_races import codes, raced, row_of, shown_by
 from stream_server import StreamingServer
 
 
@@ -70,14 +70,8 @@ def test_a_block_without_a_turn_changes_nothing() -> None:
     assert requests.now == 40
 
 
-@pytest.fixture
-def prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
-    without_client_floor(monkeypatch)
-    return file_of_prompts(tmp_path)
-
-
 def test_a_slow_server_beside_a_fast_one_says_when_the_fewest_requests_take_longer(prompts: Path) -> None:
+    pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
     with StreamingServer() as fast, StreamingServer(first_ms=150.0, slots=1) as slow:
         began_s = time.monotonic()
         found = raced(prompts, fast, slow, rate=None, concurrency=2, trial=0.1, blocks=2)

@@ -9,7 +9,9 @@ from fairlap.verdict.exact_tests.multiplicity import closed, correct_differences
 from fairlap.verdict.exact_tests.signed_rank import p_two_sided, walsh_averages
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped,unused-ignore]
+from machine_marks import needed
+
+multitest = needed("statsmodels.stats.multitest")
 
 p_lists = st.lists(st.integers(1, 400).map(lambda k: k / 4000), min_size=1, max_size=30).map(np.array)
 
@@ -20,7 +22,7 @@ p_lists = st.lists(st.integers(1, 400).map(lambda k: k / 4000), min_size=1, max_
 @given(p_lists)
 def test_decisions_and_adjusted_p_values_are_those_of_statsmodels(p: np.ndarray) -> None:
     steps = holm(p, 0.05)
-    reject, adjusted, _, _ = multipletests(p, 0.05, method="holm")
+    reject, adjusted, _, _ = multitest.multipletests(p, 0.05, method="holm")
     np.testing.assert_allclose(steps.adjusted, adjusted, rtol=1e-12)
     on_the_edge = np.isclose(adjusted, 0.05, rtol=1e-9)
     np.testing.assert_array_equal(steps.shown[~on_the_edge], reject[~on_the_edge])

@@ -10,9 +10,11 @@ from fairlap.verdict.comparison import Verdict
 from fairlap.verdict.scores.judge_scores import judge_scores
 from fairlap.verdict.scores.resampled import FEWEST_ITEMS, Resampled, resampled_pairs
 from fairlap.verdict.scores.right_or_wrong import RightOrWrong, exact_bounds
+from machine_marks import needed
 from scipy.stats import binomtest, bootstrap, ttest_rel  # type: ignore[import-untyped,unused-ignore]
-from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-untyped,unused-ignore]
-from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped,unused-ignore]
+
+contingency_tables = needed("statsmodels.stats.contingency_tables")
+multitest = needed("statsmodels.stats.multitest")
 
 LEVEL = 0.05
 
@@ -21,7 +23,7 @@ LEVEL = 0.05
 @pytest.mark.parametrize("only_b", [0, 1, 2, 40])
 def test_mcnemars_p_is_that_of_statsmodels_and_of_the_binomial_by_hand(only_a: int, only_b: int) -> None:
     found = RightOrWrong(only_a, only_b, 500).p
-    assert found == pytest.approx(float(mcnemar([[300, only_a], [only_b, 100]], exact=True).pvalue))
+    assert found == pytest.approx(float(contingency_tables.mcnemar([[300, only_a], [only_b, 100]], exact=True).pvalue))
     by_hand = 1.0 if only_a + only_b == 0 else binomtest(only_a, only_a + only_b, 0.5).pvalue
     assert found == pytest.approx(by_hand)
 
@@ -128,7 +130,7 @@ def test_pairs_are_corrected_together_as_statsmodels_does_it() -> None:
         ("b", "c"): RightOrWrong(9, 4, 200),
     }
     found = judge_scores(pairs, dict.fromkeys(pairs, 0.01))
-    _, expected, _, _ = multipletests([each.p for each in pairs.values()], method="holm")
+    _, expected, _, _ = multitest.multipletests([each.p for each in pairs.values()], method="holm")
     assert [each.p_adjusted for each in found] == pytest.approx(expected.tolist())
     for each in found:
         excludes_zero = each.interval.low > 0 or each.interval.high < 0

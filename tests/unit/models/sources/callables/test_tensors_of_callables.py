@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from callables_opened import OpenedCallables
+from machine_marks import needs
 
-pytest.importorskip("torch", reason="`make test` installs it and runs this")
+needs("torch")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from machine_marks import needed
 
-jax = pytest.importorskip("jax", reason="`make test` installs it and runs this")
+jax = needed("jax")
 optax = pytest.importorskip("optax", reason="`make test` installs it and runs this")
 
 from fairlap.errors import FairlapError  # noqa: E402

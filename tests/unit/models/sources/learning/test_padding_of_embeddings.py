@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from machine_marks import needs
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
+needs("onnxscript")
 
 from fairlap.models.onnx_import.files.load import load_graph  # noqa: E402
 from fairlap.models.sources.imported import Imported  # noqa: E402

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from machine_marks import needs
 
-for package in ("tensorflow", "keras", "jax", "optax"):
-    pytest.importorskip(package, reason="`make test` installs it and runs this")
+needs("tensorflow", "keras", "jax", "optax")
 
 from fairlap.frameworks.adapter_parts.losses import jax_losses, tensorflow_losses  # noqa: E402
 from fairlap.frameworks.adapter_parts.training import jax_training  # noqa: E402

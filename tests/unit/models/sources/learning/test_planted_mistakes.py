@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from machine_marks import needs
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
+needs("onnxscript")
 
 from fairlap.frameworks.adapter_parts.losses import torch_losses  # noqa: E402
 from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining  # noqa: E402

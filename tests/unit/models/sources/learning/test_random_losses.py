@@ -13,9 +13,10 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.proof import InFloat64
 from fairlap.models.training.gradients import GradientExercise, gradients_expected
 from fairlap.models.training.reference import Batch, OwnSlopes, Slopes
+from machine_marks import needs
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
+needs("onnxscript")
 
 from learning_sources import SUPPORT, opened_here  # noqa: E402
 

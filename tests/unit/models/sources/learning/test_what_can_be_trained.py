@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from machine_marks import needs
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
+needs("onnxscript")
 
 from fairlap.models.sources.contract import SourceError  # noqa: E402
 from fairlap.models.sources.proof import InFloat64  # noqa: E402

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-from stream_races import file_of_prompts, raced_by_name, without_client_floor
+from machine_marks import needs, needs_proc
+from stream_races import file_of_prompts, raced_by_name
 from wheels import offline_variables, write_wheel
 
-pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+needs("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the processes that one started")
+pytestmark = [needs_proc, pytest.mark.slow]
 
 RELEASE = r"""
 import json, sys, time
@@ -40,11 +40,9 @@ def main():
 """
 
 
-@pytest.mark.slow
 def test_two_releases_of_one_server_race_each_in_its_own_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_client_floor(monkeypatch)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     wheels = tmp_path / "wheels"
     for version, first_ms in (("1.0", 40), ("2.0", 4)):
