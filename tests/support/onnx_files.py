@@ -95,14 +95,14 @@ def source_of(path: Path | str, dims: str = "", **bindings: Any) -> Source:
     return Source(Path(path).name, str(path), str(Path.cwd()), dims=dims_in(dims), **bindings)
 
 
-def opened(source: Source, scratch: Path) -> tuple[Path, Bundle]:
+def opened(source: Source, scratch: Path, *, fp8: bool = False) -> tuple[Path, Bundle]:
     """In this process, which is quicker than in a separate one."""
-    folder = opened_folder(Order(source, seeds_of_inputs(0), str(scratch)))
+    folder = opened_folder(Order(source, seeds_of_inputs(0), str(scratch), fp8))
     return folder, bundle_in(folder)
 
 
 def materials_of(source: Source, scratch: Path, precision: Precision = "fp32") -> Materials:
-    folder, bundle = opened(source, scratch)
+    folder, bundle = opened(source, scratch, fp8=precision == "fp8")
     work = Work(source.name, bundle.batch, precision=precision, source=source)
     allowed = bundle.tolerances.get(precision, {})
     return Materials(work, bundle.spec, str(folder), folder, bundle.notices, allowed)

@@ -37,7 +37,7 @@ LEAST_TO_READ_S = 120.0  # however short a budget is: a large model is exported 
 _MOST_OF_MEMORY = 0.8  # of what is available when a model is opened
 _LOOKED_AT_EVERY_S = 0.1
 
-_opened: dict[tuple[Source, tuple[tuple[str, int], ...]], Path] = {}
+_opened: dict[tuple[Source, tuple[tuple[str, int], ...], bool], Path] = {}
 _passed: dict[Path, tuple[str, ...]] = {}
 
 
@@ -47,18 +47,21 @@ def opened(
     notify: Callable[[str], None] = lambda _: None,
     passed: tuple[str, ...] = (),
     *,
+    fp8: bool = False,
     budget_s: float | None = None,
 ) -> tuple[Path, Bundle]:
     """Open the source once in a process, with the secret variables that are ``passed``.
 
-    It may take half an hour, or with a budget as long as that, but no less than two minutes.
+    It may take half an hour, or with a budget as long as that, but no less than two minutes. With ``fp8`` the bundle
+    also has what is allowed of answers in fp8.
 
     Returns the folder of the source's bundle, and the bundle; of several files of one model, that of the selected one.
 
     Raises SourceError when the model cannot be raced, also when its files are others than those of the source.
     """
     source, number = msgspec.structs.replace(source, export=0), source.export
-    key = (msgspec.structs.replace(source, files=()), tuple(seeds.items()))
+    whose, drawn = msgspec.structs.replace(source, files=()), tuple(seeds.items())
+    key = (whose, drawn, fp8 or (whose, drawn, True) in _opened)
     if key not in _opened or (source.files and source.files != bundle_in(_opened[key]).files):
         what = "reading the model and computing its float64 reference"
         if source.of_callables:
@@ -67,7 +70,7 @@ def opened(
             what = "reading and decoding all items, which passes are compared with"
         within_s = LIMIT_S if budget_s is None else max(budget_s, LEAST_TO_READ_S)
         notify(f"{source.shown}: {what} (for {quantity_text.rough_duration(within_s)} at most)")
-        folder = _open(Order(source, dict(seeds), _scratch()), passed, within_s)
+        folder = _open(Order(source, dict(seeds), _scratch(), fp8), passed, within_s)
         _require_own(folder, source)
         _opened[key] = folder
     _passed[_opened[key]] = passed

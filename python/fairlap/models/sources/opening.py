@@ -69,6 +69,7 @@ class Order(msgspec.Struct, frozen=True):
     source: Source
     sets: dict[str, int]  # names of the sets of inputs, and the seed that draws each; the second differs from the first
     scratch: str  # a folder for what cannot be stored under the hash of its files
+    fp8: bool = False  # compute what is allowed of answers in fp8 too, which takes two more evaluations
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -184,7 +185,8 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
     if order.source.metrics:
         given, items = batches_of(found.inputs, given, found.batch_axes)
     if found.proof is None:
-        proof = proof_of(order.source, found, given, order.sets, partial(_require_loss, order.source, kind, found))
+        require = partial(_require_loss, order.source, kind, found)
+        proof = proof_of(order.source, found, given, order.sets, require, fp8=order.fp8)
     else:
         proof = found.proof(order.sets)
     exact = proof.references[next(iter(order.sets))]
@@ -248,7 +250,9 @@ def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str
     asked = msgspec.structs.replace(order.source, files=())
     code = hash_of_code(Path(__file__).parents[1])
     versions = {"python": platform.python_version(), **installed_versions((*PACKAGES, *_CONVERTERS)), **plug_ins()}
-    everything = msgspec.json.encode((asked, order.sets, place_of(kind), hashes, code, versions), order="sorted")
+    everything = msgspec.json.encode(
+        (asked, order.sets, order.fp8, place_of(kind), hashes, code, versions), order="sorted"
+    )
     return hashlib.sha256(everything).hexdigest()[:16]
 
 

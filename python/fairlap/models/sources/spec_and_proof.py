@@ -36,6 +36,8 @@ def proof_of(
     given: Sets,
     seeds: Mapping[str, int],
     require: Callable[[Outputs], None] = lambda _: None,
+    *,
+    fp8: bool = False,
 ) -> Proof:
     """Compute the answers to inputs that are the user's or drawn; ``require`` is called with the first of them."""
     example = None if source.ranges else found.example  # else what is asked for would not be drawn
@@ -64,7 +66,7 @@ def proof_of(
         for which in list(sets)[: max(1, len(given))]:  # others have the same values, in another order
             if given or repeat_numbers(sets[which]):
                 allowed = widened(allowed, found, sets[which], references[which])
-        if "fp8" in found.precisions:
+        if fp8 and "fp8" in found.precisions:
             answered = partial(outputs_of, found.forward)
             allowed["fp8"] = fp8_tolerances(answered, found.weights, [sets[first]], [exact])
         notices = ill_conditioned(exact, plain, allowed["fp32"]) + loose(allowed["fp32"])

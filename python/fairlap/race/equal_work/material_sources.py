@@ -133,7 +133,8 @@ def _of_source(
     passed: tuple[str, ...],
     budget_s: float | None,
 ) -> Materials:
-    folder, bundle = opened(source, seeds_of_inputs(data_seed), notify, passed, budget_s=budget_s)
+    seeds, fp8 = seeds_of_inputs(data_seed), work.precision == "fp8"
+    folder, bundle = opened(source, seeds, notify, passed, fp8=fp8, budget_s=budget_s)
     require_offered(bundle.spec, work)
     require_trainable(bundle, work)
     allowed = bundle.tolerances.get(work.precision, {})

@@ -165,7 +165,8 @@ def _opened(
     request: RaceRequest, source: Source, notify: Callable[[str], None] = lambda _: None
 ) -> tuple[Path, Bundle]:
     seeds = seeds_of_inputs(data_seeds_asked(request)[0])
-    return opened(source, seeds, notify, request.pass_env, budget_s=request.budget)
+    fp8 = "fp8" in precisions_asked(request)
+    return opened(source, seeds, notify, request.pass_env, fp8=fp8, budget_s=request.budget)
 
 
 def _trained(

@@ -16,7 +16,7 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from margins import by_onnxruntime, by_torch
-from onnx_files import drawn, materials_of, source_of
+from onnx_files import drawn, materials_of, opened, source_of
 
 onnx: Any = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 FLOAT, FP8 = 1, 17
@@ -149,3 +149,11 @@ def test_fp8_that_makes_nan_of_large_numbers_is_not_imported(
     onnx.save(other, tmp_path / "m.onnx")
     with pytest.raises(FairlapError, match="saturat"):
         build(load_graph(tmp_path / "m.onnx"), "numpy")
+
+
+def test_what_fp8_allows_is_computed_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    onnx.save(two_layers(), tmp_path / "m.onnx")
+    source = source_of(tmp_path / "m.onnx")
+    assert "fp8" not in opened(source, tmp_path)[1].tolerances
+    assert "fp8" in opened(source, tmp_path, fp8=True)[1].tolerances
