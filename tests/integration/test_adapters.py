@@ -195,7 +195,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     "jax": [({"options": {"mode": "fast"}}, "jax has no option 'mode'; it has ")],
     "torch": [
         ({"options": {"mode": "fast"}}, "torch has no option 'mode'; it has memory_format"),
-        ({"variant": "compile", "options": {"mode": "fast"}}, "torch.compile has no mode 'fast'; it has "),
+        ({"variant": "compile", "options": {"mode": "fast"}}, "torch has no mode 'fast'; it has "),
     ],
     "tensorflow": [({"device": "gpu"}, "tensorflow runs on cpu or cuda here")],
 }

@@ -21,7 +21,7 @@ from fairlap.cli import cli
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.manual import manual_pages
 from fairlap.cli.output import print_error
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, NotWritten
 from fairlap.explanations import explanations
 from fairlap.launch import environments as envs
 from fairlap.store.store import open_store
@@ -132,7 +132,7 @@ def test_pages_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
     assert {each.name for each in folder.iterdir()} == set(PAGES)
     (tmp_path / "file").write_text("")
     done = invoke("manual", str(tmp_path / "file" / "man1"))
-    assert isinstance(done.exception, InvalidRequest)
+    assert isinstance(done.exception, NotWritten)
     assert done.exception.code == "E_FILE"
 
 

@@ -19,9 +19,9 @@ _LAST = "test_race_on_device.py"  # as long as all the others together
 _NEEDS_S = {
     "test_cache_and_graphs.py": 20.0,
     "test_failures.py": 25.0,
-    "test_feeding_on_device.py": 20.0,
+    "test_feeding_on_device.py": 14.0,
     "test_hidden_streams.py": 35.0,
-    "test_precisions_on_device.py": 45.0,
+    "test_precisions_on_device.py": 28.0,
     "test_sample_clocks.py": 12.0,
     "test_untrusted_callables.py": 60.0,
 }
