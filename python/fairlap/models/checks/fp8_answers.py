@@ -7,6 +7,7 @@ as much. It is evaluated with several scales, as calibrations choose others, whi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -67,7 +68,7 @@ def fp8_tolerances(
             rounded = answered(InFp8(weights, headroom), dict(InFp8(inputs, headroom)))
             for name, (share, worst) in found.items():
                 difference, norm = np.abs(rounded[name] - answers[name]), float(np.linalg.norm(answers[name]))
-                usual = norm / np.sqrt(max(1, difference.size))
+                usual = norm / math.sqrt(max(1, difference.size))
                 off = float(np.linalg.norm(difference)) / norm if norm else 0.0
                 found[name] = (
                     max(share, MARGIN * off),

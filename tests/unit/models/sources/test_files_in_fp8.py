@@ -157,3 +157,17 @@ def test_what_fp8_allows_is_computed_where_it_is_asked_for(tmp_path: Path, monke
     source = source_of(tmp_path / "m.onnx")
     assert "fp8" not in opened(source, tmp_path)[1].tolerances
     assert "fp8" in opened(source, tmp_path, fp8=True)[1].tolerances
+
+
+def test_an_answer_without_products_is_allowed_what_float32_is_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    helper = onnx.helper
+    ends = [helper.make_tensor_value_info(name, FLOAT, [8]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "no products", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, tmp_path / "m.onnx")
+    allowed = opened(source_of(tmp_path / "m.onnx"), tmp_path, fp8=True)[1].tolerances["fp8"]["y"]
+    assert allowed.norm == 1e-3
+    assert 0 < allowed.absolute < 1e-2
