@@ -66,10 +66,11 @@ def test_what_is_timed_as_expected_says_nothing() -> None:
 def test_a_thread_that_sleeps_for_fairlap_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
     codes = []
-    monkeypatch.setattr(threading, "enumerate", lambda: [threading.main_thread(), thread])  # whatever pytest started
     for name in (ASLEEP, "another"):
         thread = threading.Thread(target=over.wait, name=name, daemon=True)
         thread.start()
+        here = [threading.main_thread(), thread]  # whatever else pytest started
+        monkeypatch.setattr(threading, "enumerate", lambda here=here: here)
         found = time_calls(lambda: 0, samples=20, warmup=0)
         codes.append([warning.code for warning in found.warnings if warning.code == "W_PYTHON_THREADS"])
         over.set()
