@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from command_line import output, refusal
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, NotWritten
 from fairlap.race.planning.plan_file import load_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe import own_models, write_recipe
@@ -272,7 +272,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(InvalidRequest) as refused:
+    with pytest.raises(NotWritten) as refused:
         write_recipe(run_of("jax"), tmp_path / "again")
     assert refused.value.code == "E_FILE"
 
