@@ -168,10 +168,35 @@ def test_a_file_in_fp8_races_as_it_is_and_the_row_says_that_products_are_in_floa
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    row = row_of_one("onnxruntime", "fp32", file_in_fp8(tmp_path / "m.onnx"), "-o", tmp_path / "race.json")
+    assert "float32" in row["settings"]["fp8"]
+    assert row["error_relative"] < 1e-2
+
+
+@pytest.mark.slow
+def test_frameworks_that_hold_the_weights_of_a_file_in_fp8_are_ranked_and_name_the_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("torch", "jax", "tensorflow:graph")
+    if not all(is_importable(framework_named(contestant_named(name).framework)) for name in names):
+        pytest.skip("not all of the frameworks are installed here; `make test` installs them and runs this")
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    done = run(
+        *("compare", file_in_fp8(tmp_path / "m.onnx"), "--on", ",".join(names), "--no-store", "--quiet"),
+        *("--blocks", "1", "--seconds", "100ms", "-o", tmp_path / "race.json"),
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    rows = {row["contestant"]: row for row in json.loads((tmp_path / "race.json").read_text())["rows"]}
+    assert {name: rows[name]["outcome"] for name in names} == dict.fromkeys(names, "finished")
+    assert [rows[name]["settings"]["precision"] for name in names[1:]] == ["fp32 and fp8"] * 2
+    assert all(rows[name]["error_relative"] < 1e-2 for name in names)
+
+
+def file_in_fp8(path: Path) -> Path:
     onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     from fairlap.models.fp8_graphs.quantized_graph import in_fp8
 
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(0)
     weights = onnx.numpy_helper.from_array(rng.standard_normal((16, 4)).astype(np.float32), "w")
     ends = [onnx.helper.make_tensor_value_info(name, 1, [8, size]) for name, size in (("x", 16), ("y", 4))]
@@ -179,7 +204,5 @@ def test_a_file_in_fp8_races_as_it_is_and_the_row_says_that_products_are_in_floa
         [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "net", ends[:1], ends[1:], [weights]
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
-    onnx.save(in_fp8(model, [{"x": rng.standard_normal((8, 16)).astype(np.float32)}]).model, tmp_path / "m.onnx")
-    row = row_of_one("onnxruntime", "fp32", tmp_path / "m.onnx", "-o", tmp_path / "race.json")
-    assert "float32" in row["settings"]["fp8"]
-    assert row["error_relative"] < 1e-2
+    onnx.save(in_fp8(model, [{"x": rng.standard_normal((8, 16)).astype(np.float32)}]).model, path)
+    return path

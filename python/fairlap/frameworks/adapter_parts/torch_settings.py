@@ -84,7 +84,7 @@ def _precision(model: Any, device: str) -> str:
     import torch
 
     kinds = {each.dtype for each in model.state_dict().values() if each.is_floating_point()}
-    names = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
+    names = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "fp8"}
     held = " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds))
     kind = device.partition(":")[0]
     if torch.is_autocast_enabled(kind):

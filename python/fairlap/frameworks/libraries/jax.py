@@ -63,6 +63,7 @@ from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation,
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
+from fairlap.models.fp8_graphs.fp8_numbers import FP8
 from fairlap.models.modes import modes_in
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
@@ -370,7 +371,7 @@ def _device(wanted: str) -> Any:
 def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
     import jax
 
-    names = {"float32": "fp32", **{kind: precision for precision, kind in TYPES.items()}}
+    names = {"float32": "fp32", FP8: "fp8", **{kind: precision for precision, kind in TYPES.items()}}
     kinds = {str(leaf.dtype) for leaf in leaves if jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating)}
     held = " and ".join(sorted(names.get(kind, kind) for kind in kinds)) or NO_WEIGHTS
     if held == "fp32" and jax.config.values.get("jax_default_matmul_precision") == _PRODUCTS["tf32"]:

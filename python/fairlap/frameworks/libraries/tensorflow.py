@@ -306,7 +306,7 @@ def _loss_alone(loss: Any) -> dict[str, Any]:
 def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
     import tensorflow as tf
 
-    names = {tf.float32: "fp32", tf.float16: "fp16", tf.bfloat16: "bf16"}
+    names = {tf.float32: "fp32", tf.float16: "fp16", tf.bfloat16: "bf16", tf.dtypes.experimental.float8_e4m3fn: "fp8"}
     names |= dict.fromkeys((tf.int8, tf.uint8, tf.int16), "int8")  # steps
     kinds = {variable.dtype for variable in model.variables_by_name.values()} - {tf.int32, tf.int64, tf.bool}
     held = " and ".join(sorted({names.get(kind, kind.name) for kind in kinds})) or NO_WEIGHTS
