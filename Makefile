@@ -27,7 +27,7 @@ help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-25s%s\n", $$1, $$2}' Makefile
 
 ## Use and develop
-demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four frameworks on a convolutional network, write a report.
+demo: build/release/.module $(VENV)/.frameworks  ## Install fairlap, race four frameworks on a convolutional network, write a report.
 	$(BIN)/fairlap floor
 	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --output build/demo.html
 	@echo "The report is build/demo.html; open it in a browser. The program is $(BIN)/fairlap."
@@ -313,7 +313,7 @@ build/mutmut/.installed:
 	touch $@
 
 build/release/.module: $(VENV)/.editable $(NATIVE)
-	@echo "Compiling the native module: about a minute the first time."
+	@echo "Compiling the native module: a minute on eight cores, some on two."
 	$(BIN)/cmake --preset release -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) \
 	  $$(cmake/python_headers.sh $(BIN)/python)

@@ -135,12 +135,23 @@ def _without_debug(arguments: list[str]) -> list[str]:
     return [argument for argument in arguments[:end] if argument != "--debug"] + arguments[end:]
 
 
+_PLAIN = {
+    "integer range": "a whole number",
+    "integer": "a whole number",
+    "float range": "a number",
+    "float": "a number",
+}
+
+
 def _message_of(error: click.ClickException) -> str:
     """Write click's message as fairlap writes its own."""
     if isinstance(error, click.NoSuchOption):
         near = ", ".join(sorted(error.possibilities or ()))
         return f"there is no option {error.option_name}" + (f"; did you mean {near}?" if near else "")
-    return error.format_message().removesuffix(".")
+    message = error.format_message().removesuffix(".")
+    for type_of_click, plain in _PLAIN.items():
+        message = message.replace(f"is not a valid {type_of_click}", f"is not {plain}")
+    return message
 
 
 def _is_help(error: click.ClickException) -> bool:

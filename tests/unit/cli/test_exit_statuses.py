@@ -122,3 +122,12 @@ def test_the_program_itself_ends_with_the_status_of_a_race(folder: Path) -> None
 def test_a_gate_that_is_called_wrongly_has_a_status_of_its_own() -> None:
     for option in ("--max-slowdown=abc", "--basline=x"):
         assert invoke("gate", "last", option).exit_code == 3
+
+
+@pytest.mark.parametrize("given", [("--memory-limit", "x"), ("--blocks", "1.5"), ("--port", "q")])
+def test_a_number_that_is_none_is_refused_without_the_name_of_a_type(given: tuple[str, str]) -> None:
+    command = ("serve",) if given[0] == "--port" else ("compare", "mlp")
+    done = here(*command, *given)
+    assert (done.returncode, error_code(done)) == (2, "E_REQUEST")
+    assert given[1] in done.stderr
+    assert "integer" not in done.stderr
