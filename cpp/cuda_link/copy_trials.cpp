@@ -214,7 +214,7 @@ std::vector<double> CopyTrials::spans_ns(std::uint32_t copies, std::size_t trial
   const Driver& driver = stream_.context().driver();
   const CurrentContext current(driver, stream_.context().handle());
   while (begun_.size() <= trials) begun_.push_back(std::make_unique<Event>(stream_.context()));
-  const cuda::CUstream first = lanes_.front()->stream();
+  auto* const first = lanes_.front()->stream();
   for (std::size_t trial = 0; trial <= trials; ++trial) {
     for (const auto& lane : lanes_) {
       if (trial > 0 && lane->stream() != first)
