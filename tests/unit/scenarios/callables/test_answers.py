@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fairlap.cli import cli
+from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.answers.arrays import NotComparable, in_same_layout, leaves_of
+from fairlap.scenarios.callables.answers.checked import Checked
+from fairlap.scenarios.callables.answers.first_calls import times_longer_when_new
 from trust.callable_answers.__main__ import verdict_on_right, verdict_on_wrong
 from trust.callable_answers.wrong import WRONG, Wrong, add, dot, draw
 
@@ -348,3 +351,11 @@ def test_a_text_that_keeps_its_hash_accuses_nobody() -> None:
     callables = {"get": lambda text: table.get(text, 1.0), "hash": lambda text: 1.0 + 0.0 * hash(text)}
     found = fairlap.compare(callables, inputs=lambda rng: (str(rng.random()) * 50,), blocks=8, seconds=0.01, seed=1)
     assert found.answers.wrong == {}
+
+
+@pytest.mark.parametrize("kept", ["text", b"bytes", ["a", "b"], {"key": "text"}])
+def test_first_calls_say_nothing_of_arguments_that_keep_their_hash(kept: object) -> None:
+    each = Checked("any", lambda *_: 1.0, None)
+    assert times_longer_when_new(each, 100.0, lambda: Arguments((kept,), {})) is None
+    assert times_longer_when_new(each, 100.0, lambda: Arguments((np.ones(8), kept), {})) is None
+    assert times_longer_when_new(each, 100.0, lambda: Arguments((np.ones(8), 3.0), {})) is not None

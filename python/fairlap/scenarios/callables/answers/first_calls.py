@@ -25,6 +25,7 @@ _MOST_BYTES = 128 * 1024  # of so many calls' arguments: they stay in the caches
 _SHORT_NS = 20_000.0  # longer calls show what they keep where they are alone
 _SHORTEST_NS = 1_000.0  # on larger arguments: too short to read them, so what the caches hold does not matter
 _TAKEN = 2048
+_KEEP_THEIR_HASH = ("str", "bytes")
 
 DRAWN = 2 + _PASSES * _MOST_CALLS
 
@@ -70,8 +71,12 @@ def _taken_addresses(arguments: Arguments) -> list[Any]:
 
 def _are_arrays(arguments: Arguments) -> bool:
     given = (*enumerate(arguments.args), *arguments.kwargs.items())
-    some = [bool(leaves_of_argument(key, value)) for key, value in given]
-    return any(some) and all(has or isinstance(value, Number) for has, (_, value) in zip(some, given, strict=True))
+    leaves = [leaves_of_argument(key, value) for key, value in given]
+    if any(leaf.kind in _KEEP_THEIR_HASH for each in leaves for leaf in each.values()):
+        return False
+    return any(leaves) and all(
+        each or isinstance(value, Number) for each, (_, value) in zip(leaves, given, strict=True)
+    )
 
 
 def _pass_ns(each: Checked, of: Sequence[Arguments]) -> int:
