@@ -75,12 +75,29 @@ def weights_in(graph: bytes | str, given: Arrays) -> Answers:
     Several of these may use one name, to which the importer adds a number: then their content decides which is which.
     One that equals its weight in value becomes that weight, to avoid a second copy in memory.
     """
+    return _weights_of(*_loaded(graph), given)
+
+
+def weights_and_fp8_in(graph: bytes | str, given: Arrays) -> tuple[Answers, bool]:
+    """Read the weights, and whether the graph has any in fp8, as files of users may."""
+    import onnx
+
+    model, folder = _loaded(graph)
+    initializers = (each for inner in graphs_under(model.graph) for each in inner.initializer)
+    holds_fp8 = any(each.data_type == onnx.TensorProto.FLOAT8E4M3FN for each in initializers)
+    return _weights_of(model, folder, given), holds_fp8
+
+
+def _loaded(graph: bytes | str) -> tuple[Any, Path]:
+    """Parse the graph, and find the folder that has its data in other files."""
     import onnx
 
     if isinstance(graph, bytes):
-        model, folder = onnx.load_from_string(graph), Path()
-    else:
-        model, folder = onnx.load_model(graph, load_external_data=False), Path(graph).parent
+        return onnx.load_from_string(graph), Path()
+    return onnx.load_model(graph, load_external_data=False), Path(graph).parent
+
+
+def _weights_of(model: Any, folder: Path, given: Arrays) -> Answers:
     own = {name for name, _ in _arrays_in(model.graph, folder)}
     sharing: dict[str, list[str]] = {}
     for name in given:
@@ -94,17 +111,6 @@ def weights_in(graph: bytes | str, given: Arrays) -> Answers:
             else:
                 held.setdefault(name, array)
     return held
-
-
-def holds_fp8(graph: bytes | str) -> bool:
-    """Whether a user's file has weights in fp8."""
-    import onnx
-
-    if isinstance(graph, bytes):
-        return False
-    model = onnx.load_model(graph, load_external_data=False)
-    kind = onnx.TensorProto.FLOAT8E4M3FN
-    return any(each.data_type == kind for inner in graphs_under(model.graph) for each in inner.initializer)
 
 
 def _arrays_in(graph: Any, folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:

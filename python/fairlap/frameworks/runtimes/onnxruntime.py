@@ -31,9 +31,8 @@ from fairlap.frameworks.adapter_parts.onnx_graph import (
     encoder_of,
     files_of,
     graph_of,
-    holds_fp8,
     takes_other_sizes,
-    weights_in,
+    weights_and_fp8_in,
     weights_of_both,
 )
 from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
@@ -220,8 +219,9 @@ def _given(work: Workload, graph: bytes | str, place: Place, phase: Phase, versi
         with phase("convert"):
             made = (quantized if place.stream is None else quantized_for_gpu)(work, graph, version)
         return _Given(str(made.file), {}, quantized=made)
-    stored = {"fp8": "the type of stored weights; products are computed in float32"} if holds_fp8(graph) else {}
-    return _Given(graph, weights_in(graph, work.weights), stored if place.provider != TENSORRT else {})
+    weights, holds_fp8 = weights_and_fp8_in(graph, work.weights)
+    stored = {"fp8": "the type of stored weights; products are computed in float32"}
+    return _Given(graph, weights, stored if holds_fp8 and place.provider != TENSORRT else {})
 
 
 def _session(onnxruntime: Any, graph: bytes | str, options: Any, place: Place) -> Any:

@@ -47,7 +47,7 @@ def in_fp8(model: Any, sets: Iterable[Mapping[str, Array]]) -> GraphInFp8:
     """
     model = _with_fp8(model)
     pairs = _Pairs(model)
-    products = [node for node in model.graph.node if node.op_type in PRODUCTS and len(node.input) > 1]
+    products = [node for node in model.graph.node if _is_product(node)]
     taken = [node for node in products if pairs.takes(node)]
     if not taken:
         raise NotInFp8("the graph has no product of float32 numbers")
@@ -91,8 +91,7 @@ class _Pairs:
         self._readers = 0
 
     def takes(self, node: Any) -> bool:
-        is_product = node.op_type in PRODUCTS and len(node.input) > 1
-        return is_product and all(self._types.get(name) == _FLOAT for name in node.input[:2])
+        return _is_product(node) and all(self._types.get(name) == _FLOAT for name in node.input[:2])
 
     def put_around_products(self) -> None:
         graph = self._graph
@@ -152,6 +151,10 @@ class _Pairs:
 
         self._graph.initializer.append(numpy_helper.from_array(scales, f"{stem}/scale"))
         return f"{stem}/scale"
+
+
+def _is_product(node: Any) -> bool:
+    return node.op_type in PRODUCTS and len(node.input) > 1
 
 
 def _channels(node: Any, place: int, rank: int) -> int | None:

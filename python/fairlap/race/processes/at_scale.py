@@ -36,11 +36,11 @@ def in_turn_because_of_ranks(plan: Plan) -> str:
 
 def devices_here(plan: Plan, work: Work) -> str:
     """Name the devices of this machine that a contestant of this work uses, ``cuda:0,cuda:1``, or ``cpu``."""
-    hosts = work.scale.hosts if work.scale is not None else ()
-    if plan.device == "cpu" or not hosts:
-        return ",".join(plan.devices_of(work))
-    here = sum(place.ranks for place in places_of(work.scale.ranks, hosts) if place.is_here) if work.scale else 0
-    return ",".join(plan.devices_of(work)[:here]) or "cpu"
+    devices, scale = plan.devices_of(work), work.scale
+    if plan.device == "cpu" or scale is None or not scale.hosts:
+        return ",".join(devices)
+    here = sum(place.ranks for place in places_of(scale.ranks, scale.hosts) if place.is_here)
+    return ",".join(devices[:here]) or "cpu"
 
 
 def runner_for(runner: Runner, plan: Plan, work: Work) -> Runner:
