@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -194,8 +195,11 @@ TEST("a sample that lost its core does not choose how many calls a sample has") 
   Settings settings = exactly(10, 0);
   settings.warm_up = WarmUpKind::calls;
   settings.warm_up_calls = 100;
-  CountedWork undisturbed;
-  const std::uint64_t wanted = run_on_best_clock(undisturbed, settings)->calls_per_sample;
+  std::uint64_t wanted = std::numeric_limits<std::uint64_t>::max();
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    InterruptedWork never(0);
+    wanted = std::min(wanted, run_on_best_clock(never, settings)->calls_per_sample);
+  }
   CHECK(wanted > 16);
   for (const std::uint64_t choosing : {101U, 106U, 150U}) {
     // Other programs may take the core from further samples, so one of several attempts counts.

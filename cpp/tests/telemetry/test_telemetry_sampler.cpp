@@ -1,7 +1,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
-#include <utility>
 
 #include "clock/system_clock.hpp"
 #include "fakes/fake_nvml.h"
@@ -156,7 +155,7 @@ TEST("at 1 kHz every publication of a sensor is caught and no reading is lost") 
   const SamplerCounts counts = sampler.counts();
   std::uint64_t powers = 0;
   double first_w = -1.0, last_w = -1.0;
-  std::int64_t first_ns = 0, last_ns = 0, before_last_ns = 0;
+  std::int64_t first_ns = 0, last_ns = 0;
   for (const Reading& reading : readings) {
     CHECK(reading.state == ReadingState::value);
     if (reading.field != 0) continue;
@@ -171,15 +170,15 @@ TEST("at 1 kHz every publication of a sensor is caught and no reading is lost") 
       CHECK(reading.value - last_w > 0.999 && reading.value - last_w < static_cast<double>(most) + 0.001);
     }
     last_w = reading.value;
-    before_last_ns = std::exchange(last_ns, reading.time_ns);
+    last_ns = reading.time_ns;
   }
   const double sampled_ns = static_cast<double>(last_ns - first_ns);
   CHECK_EQUAL(powers, counts.rounds);
   CHECK_EQUAL(counts.overflowed_readings, 0U);
   CHECK(last_w - first_w >= sampled_ns / kPublishedEveryNs - 1.0);
-  // The last reading is that of stopping, which counts no deadlines that this machine let pass before it.
-  CHECK(static_cast<double>(deadlines_held_and_missed(counts)) >=
-        static_cast<double>(before_last_ns - first_ns) / 1e6 - 1.0);
+  // Of those that passed while this machine let the last round wait, none is counted yet.
+  const double waited_ms = static_cast<double>(counts.worst_lateness_ns) / 1e6;
+  CHECK(static_cast<double>(deadlines_held_and_missed(counts)) >= 0.98 * sampled_ns / 1e6 - waited_ms - 1.0);
   if (asked != nullptr) {
     std::printf(
         "%d s at 1 kHz: %llu rounds, %llu missed, %llu lost, worst lateness %.3f ms, %.3f %% of a core\n",
