@@ -79,6 +79,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True)
+def _same_weights() -> None:
+    """Have PyTorch draw the same numbers in every run, whatever the tests before this one have drawn."""
+    if (seed := getattr(sys.modules.get("torch"), "manual_seed", None)) is not None:
+        seed(0)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _brief_races(request: pytest.FixtureRequest) -> Iterator[None]:
     """Shorten the warm-up of races, except of those that are held against loops by hand.

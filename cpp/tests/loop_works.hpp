@@ -100,7 +100,7 @@ class PreparedWork final : public PlainWork {
   [[nodiscard]] bool has_completion() const noexcept override { return with_completion; }
   bool begin_drawn(std::size_t /*number*/) noexcept override { return true; }
   bool end_drawn(std::size_t /*number*/, double wall_ns) noexcept override {
-    longest_drawn_ns = std::max(longest_drawn_ns, wall_ns);
+    shortest_drawn_ns = std::min(shortest_drawn_ns, wall_ns);
     return true;
   }
 
@@ -108,7 +108,7 @@ class PreparedWork final : public PlainWork {
   std::uint64_t calls = 0;
   std::uint64_t unready = 0;
   std::uint64_t raise_at = 0;
-  double longest_drawn_ns = 0.0;
+  double shortest_drawn_ns = 1e18;
   bool with_completion = false;
   bool ready = false;
 };

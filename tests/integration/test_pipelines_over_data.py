@@ -51,8 +51,11 @@ def here(names: tuple[str, ...]) -> list[str]:
 
 def test_a_plain_loop_races_and_one_that_keeps_its_first_pass_is_out(tmp_path: Path) -> None:
     data = stored_data.image_folder(tmp_path / "photos")
-    rows = raced(data, ["loop", "wrong:kept"])
-    row = rows["loop"]
+    for _ in range(4):  # other programs may keep the first batch of one race waiting for longer than a pass takes
+        rows = raced(data, ["loop", "wrong:kept"])
+        row = rows["loop"]
+        if row.judged is not None and row.scenario_figures["first_batch_s"].value < 22 / row.judged.value:
+            break
     assert (row.outcome, row.judged_unit, row.judged_better) == ("finished", "1/s", "higher")
     assert row.judged is not None
     assert row.throughput_per_s.value == pytest.approx(row.judged.value)

@@ -56,7 +56,7 @@ class GrpcStreamingServer:
 
     def __enter__(self) -> GrpcStreamingServer:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(120)
         return self
 
     def __exit__(self, _kind: type | None, _error: BaseException | None, _where: TracebackType | None) -> None:

@@ -10,11 +10,13 @@ import math
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.registry import find, reference_at
 from fairlap.race.equal_work.materials import Materials
 
@@ -24,6 +26,7 @@ _TF = {"float32": "DT_FLOAT", "float64": "DT_DOUBLE", "int32": "DT_INT32", "int6
 _NUMPY = {datatype: dtype for dtype, datatype in _V2.items()}
 
 Tensors = Mapping[str, tuple[str, tuple[int, ...]]]
+Client = TypeVar("Client")
 Forward = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
 
@@ -85,6 +88,16 @@ class ModelServer:
 
         signature = {"inputs": listed(self.inputs), "outputs": listed(self.outputs)}
         return {"metadata": {"signature_def": {"signature_def": {"serving_default": signature}}}}
+
+
+def answering(client_of: Callable[[float], Client], answers: Callable[[Client], object], *timeouts_s: float) -> Client:
+    """Return the client of the shortest time within which this machine, which may be busy, has one answer."""
+    for timeout_s in timeouts_s:
+        with suppress(ServerFailed):
+            found = client_of(timeout_s)
+            assert answers(found)
+            return found
+    raise AssertionError(f"no answer within {timeouts_s[-1]} s")
 
 
 def serving(model: str, materials: Materials, **more: Any) -> ModelServer:

@@ -30,7 +30,7 @@ def wait_until(
     return found
 
 
-def wait_until_empty(look: Callable[[], object], within_s: float = 40.0) -> None:
+def wait_until_empty(look: Callable[[], object], within_s: float = 120.0) -> None:
     ends_s = time.monotonic() + within_s
     while left := look():
         assert time.monotonic() < ends_s, left

@@ -104,7 +104,7 @@ class StreamingServer:
 
     def __enter__(self) -> StreamingServer:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(120)
         return self
 
     def __exit__(self, _kind: type | None, _error: BaseException | None, _where: TracebackType | None) -> None:

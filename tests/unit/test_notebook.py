@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fairlap.results.results import Results
 from fairlap.scenarios.callables import in_process
-from fairlap.scenarios.callables.result import InProcessComparison
+from fairlap.scenarios.callables.result import InProcessComparison, NotCompared
 from fairlap.verdict import Verdict
 from html_read import ReadHtml
 from notebook_shell import Shell, code_cells
@@ -20,13 +21,16 @@ NOTEBOOK = Path(__file__).parents[2] / "docs/examples/notebook.ipynb"
 @pytest.mark.sanitized
 def test_its_cells_run_in_order_and_show_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
-    monkeypatch.setattr(in_process, "BUDGET_S", 0.5)
     cells = "\0".join(code_cells(NOTEBOOK))
     for long, brief in (("budget=5", "budget=0.5"), ("blocks=6", "blocks=2")):
         assert long in cells
         cells = cells.replace(long, brief)
-    shell = Shell()
-    shown = [shell.run_cell(source) for source in cells.split("\0")]
+    for budget_s in (0.5, 4.0, 30.0):  # a busy machine may have too few blocks for a verdict in a short one
+        monkeypatch.setattr(in_process, "BUDGET_S", budget_s)
+        shell = Shell()
+        with suppress(NotCompared):
+            shown = [shell.run_cell(source) for source in cells.split("\0")]
+            break
     _, line, cell, verdict, results, frame, runs = shown
     assert isinstance(line, InProcessComparison)
     assert [row.name for row in line.rows] == ["sorted(numbers)", "sorted(shuffled)"]
@@ -36,7 +40,8 @@ def test_its_cells_run_in_order_and_show_what_they_say(monkeypatch: pytest.Monke
     assert isinstance(verdict, Verdict)
     assert isinstance(results, Results)
     times_ns = {row.contestant: row.latency_p50_ns.value for row in results.rows if row.latency_p50_ns}
-    assert 10e6 < times_ns["short"] < times_ns["long"]  # with the start of a program
+    assert times_ns["short"] > 10e6  # with the start of a program
+    assert times_ns["long"] > 30e6
     assert dict(zip(frame["contestant"], frame["latency_p50_ns"], strict=True)) == times_ns
     assert isinstance(runs, list)
     for each in (line, cell, results):

@@ -1,5 +1,6 @@
 // Samples that say nothing of the work: their gate timed out, or work came late or on another stream.
 
+#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -18,6 +19,9 @@ using cuda::StreamSettings;
 using loop::StopReason;
 
 namespace {
+
+// Longer ones where a busy machine let the time pass for other gates too.
+constexpr std::array kGateTimeoutsS{0.05, 0.4, 3.2};
 
 std::size_t invalid_in(std::span<const double> values) {
   std::size_t invalid = 0;
@@ -111,58 +115,71 @@ TEST("a gate that the call waits for is opened by the watchdog and the run conti
 }
 
 TEST("a sample whose gate timed out is invalid and the others are kept") {
-  const EngineAtWork at_work;
-  ScriptedWork* self = nullptr;
-  ScriptedWork work([&] {
-    fake_cuda_kernel(at_work.stream, "work", 5000);
-    return self->calls != 10 || cuStreamSynchronize(at_work.s()) == CUDA_SUCCESS;
-  });
-  self = &work;
-  StreamSettings settings = quick_settings(20);
-  settings.gate_timeout_s = 0.05;
-  const auto record = time_it(at_work, work, settings);
-  CHECK_EQUAL(record->table->size(), 20U);
-  CHECK_EQUAL(record->table->count(Invalid::gate_timed_out), 1U);
-  CHECK_EQUAL(invalid_in(record->table->column(Quantity::device_span_ns)), 1U);
-  CHECK(record->stopped_by == StopReason::samples);
+  for (const double gate_timeout_s : kGateTimeoutsS) {
+    const EngineAtWork at_work;
+    ScriptedWork* self = nullptr;
+    ScriptedWork work([&] {
+      fake_cuda_kernel(at_work.stream, "work", 5000);
+      return self->calls != 10 || cuStreamSynchronize(at_work.s()) == CUDA_SUCCESS;
+    });
+    self = &work;
+    StreamSettings settings = quick_settings(20);
+    settings.gate_timeout_s = gate_timeout_s;
+    const auto record = time_it(at_work, work, settings);
+    if (record->table->count(Invalid::gate_timed_out) != 1 && gate_timeout_s < kGateTimeoutsS.back())
+      continue;
+    CHECK_EQUAL(record->table->size(), 20U);
+    CHECK_EQUAL(record->table->count(Invalid::gate_timed_out), 1U);
+    CHECK_EQUAL(invalid_in(record->table->column(Quantity::device_span_ns)), 1U);
+    CHECK(record->stopped_by == StopReason::samples);
+    break;
+  }
 }
 
 TEST("a gate that times out while sampling halves the calls per sample and drops no sample silently") {
-  const EngineAtWork at_work;
-  ScriptedWork* self = nullptr;
-  ScriptedWork work([&] {
-    fake_cuda_kernel(at_work.stream, "work", 5000);
-    return self->calls != 100 || cuStreamSynchronize(at_work.s()) == CUDA_SUCCESS;
-  });
-  self = &work;
-  StreamSettings settings = quick_settings(30);
-  settings.calls_per_sample = 8;
-  settings.gate_timeout_s = 0.05;
-  const auto record = time_it(at_work, work, settings);
-  CHECK_EQUAL(record->calls_per_sample, 4U);
-  CHECK_EQUAL(record->halvings, 1U);
-  CHECK_EQUAL(record->table->size(), 30U);
-  const std::size_t invalid = invalid_in(record->table->column(Quantity::device_span_ns));
-  CHECK_EQUAL(invalid, record->table->count(Invalid::gate_timed_out) +
-                           record->table->count(Invalid::calls_were_reduced));
-  CHECK(invalid > 5 && invalid < 20);
-  CHECK_EQUAL(record->table->valid(), 30U - invalid);
+  for (const double gate_timeout_s : kGateTimeoutsS) {
+    const EngineAtWork at_work;
+    ScriptedWork* self = nullptr;
+    ScriptedWork work([&] {
+      fake_cuda_kernel(at_work.stream, "work", 5000);
+      return self->calls != 100 || cuStreamSynchronize(at_work.s()) == CUDA_SUCCESS;
+    });
+    self = &work;
+    StreamSettings settings = quick_settings(30);
+    settings.calls_per_sample = 8;
+    settings.gate_timeout_s = gate_timeout_s;
+    const auto record = time_it(at_work, work, settings);
+    if (record->halvings != 1 && gate_timeout_s < kGateTimeoutsS.back()) continue;
+    CHECK_EQUAL(record->calls_per_sample, 4U);
+    CHECK_EQUAL(record->halvings, 1U);
+    CHECK_EQUAL(record->table->size(), 30U);
+    const std::size_t invalid = invalid_in(record->table->column(Quantity::device_span_ns));
+    CHECK_EQUAL(invalid, record->table->count(Invalid::gate_timed_out) +
+                             record->table->count(Invalid::calls_were_reduced));
+    CHECK(invalid > 5 && invalid < 20);
+    CHECK_EQUAL(record->table->valid(), 30U - invalid);
+    break;
+  }
 }
 
 TEST("a call that always waits once sampling has begun ends the run with its reason") {
-  const EngineAtWork at_work;
-  ScriptedWork* self = nullptr;
-  ScriptedWork work([&] {
-    fake_cuda_kernel(at_work.stream, "work", 5000);
-    return self->calls < 10 || cuStreamSynchronize(at_work.s()) == CUDA_SUCCESS;
-  });
-  self = &work;
-  StreamSettings settings = quick_settings(50);
-  settings.gate_timeout_s = 0.05;
-  const auto record = time_it(at_work, work, settings);
-  CHECK(record->stopped_by == StopReason::gate);
-  CHECK(contains(record->error, "gate='none'"));
-  CHECK_EQUAL(record->table->valid(), 5U);
+  for (const double gate_timeout_s : kGateTimeoutsS) {
+    const EngineAtWork at_work;
+    ScriptedWork* self = nullptr;
+    ScriptedWork work([&] {
+      fake_cuda_kernel(at_work.stream, "work", 5000);
+      return self->calls < 10 || cuStreamSynchronize(at_work.s()) == CUDA_SUCCESS;
+    });
+    self = &work;
+    StreamSettings settings = quick_settings(50);
+    settings.gate_timeout_s = gate_timeout_s;
+    const auto record = time_it(at_work, work, settings);
+    if (record->table->valid() != 5 && gate_timeout_s < kGateTimeoutsS.back()) continue;
+    CHECK(record->stopped_by == StopReason::gate);
+    CHECK(contains(record->error, "gate='none'"));
+    CHECK_EQUAL(record->table->valid(), 5U);
+    break;
+  }
 }
 
 TEST("a gate that does not work here gives way to the next, and the result has the reason") {

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "telemetry/sampling/sampler.hpp"
@@ -55,6 +56,12 @@ inline SamplerSettings every(std::chrono::milliseconds fast, std::chrono::millis
   settings.rare_period = std::max(settings.rare_period, settings.slow_period);
   settings.most_call_share = 1.0;  // these periods are short; what is tested is their keeping
   return settings;
+}
+
+// However long this machine lets the sampler's thread wait.
+template <typename Happened>
+void wait_until(const Happened& happened) {
+  while (!happened()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 inline std::vector<Reading> collected(Sampler& sampler) {

@@ -69,7 +69,8 @@ def test_async_functions_that_a_loop_runs_are_compared_with_their_answers() -> N
         )
     assert [row.name for row in found.rows] == ["once", "twice"]
     assert found.answers.compared == "each other"
-    assert found.between("twice", "once").ratio > 1.4
+    once, twice = found.rows
+    assert twice.median_ns > 1.4 * once.median_ns  # on a busy machine too, where there may be no verdict
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-import time
 
 import fairlap
 import pytest
@@ -123,26 +122,27 @@ def test_measuring_inside_a_measured_callable_is_refused() -> None:
 
 
 def test_measuring_from_two_threads_at_once_is_refused_and_the_first_goes_on() -> None:
-    inside = threading.Event()
+    inside, tried = threading.Event(), threading.Event()
     refused: list[BaseException] = []
 
     def other() -> None:
-        inside.wait(10)
+        inside.wait()
         try:
             time_calls(counted(), samples=1, warmup=0)
         except MeasurementInProgress as error:
             refused.append(error)
+        tried.set()
 
     thread = threading.Thread(target=other)
     thread.start()
 
     def call() -> None:
         inside.set()
-        time.sleep(0.001)
+        tried.wait()
 
-    result = time_calls(call, samples=200, warmup=0)
+    result = time_calls(call, samples=20, warmup=0)
     thread.join()
-    assert result.samples == 200
+    assert result.samples == 20
     assert len(refused) == 1
 
 

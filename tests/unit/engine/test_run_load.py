@@ -142,7 +142,7 @@ def test_a_load_has_no_thread_but_its_workers_so_none_wakes_during_a_call() -> N
 
 
 def test_workers_serve_at_the_same_time() -> None:
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=120)
     result = run_load([0.0, 0.0], [0, 0], [Worker([both.wait]), Worker([both.wait])], warm_up=False)
     assert sorted(result.worker.tolist()) == [0, 1]
     assert result.started_ns.max() < result.completed_ns.min()
@@ -195,10 +195,13 @@ def test_the_warm_up_serves_the_first_request_and_the_first_group_once() -> None
 
 
 def test_what_is_not_completed_when_the_load_gives_up_is_nan() -> None:
-    lengths = iter([0.0, 0.7])
-    worker = Worker([lambda: time.sleep(next(lengths))])
-    result = run_load([0.0, 0.0, 0.0], [0, 0, 0], [worker], give_up_ns=500 * MS, warm_up=False)
-    assert result.gave_up
+    for give_up_s in (0.1, 0.4, 1.6, 6.4):  # a busy machine may begin or end a call too late for a short one
+        lengths = iter([0.0, 1.4 * give_up_s])
+        worker = Worker([lambda lengths=lengths: time.sleep(next(lengths))])  # type: ignore[misc]
+        result = run_load([0.0, 0.0, 0.0], [0, 0, 0], [worker], give_up_ns=1e9 * give_up_s, warm_up=False)
+        assert result.gave_up
+        if np.isfinite(result.completed_ns[0]) and result.left_in_call == 0:
+            break
     assert np.isfinite(result.completed_ns).tolist() == [True, False, False]
     assert result.worker.tolist() == [0, 0, -1]
     assert result.left_in_call == 0

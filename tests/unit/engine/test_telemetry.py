@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from fairlap.engine.sampling import telemetry
 from fairlap.errors import InvalidRequest, NotAvailable
+from processes_seen import wait_until
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
 
@@ -52,11 +53,11 @@ def test_readings_are_a_table_without_a_copy(machine: Path) -> None:
         root=str(machine), nvml_library="/nowhere/nvml.so", fast_period_s=0.001, call_share=1.0
     ) as sampler:
         assert sampler.running
-        time.sleep(0.02)
+        wait_until(lambda: sampler.counts["rounds"] >= 3)
     assert not sampler.running
     readings = sampler.collect()
     table = np.asarray(readings)
-    assert len(table) == len(readings) == sampler.counts["rounds"] >= 3
+    assert len(table) == len(readings) == sampler.counts["rounds"]
     assert set(table["value"]) == {5.0}
     assert (np.diff(table["time_ns"]) > 0).all()
     assert not table.flags.owndata

@@ -21,7 +21,7 @@ from grpc_model_server import GrpcModelServer
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_marks import needs
-from model_servers import ModelServer
+from model_servers import ModelServer, answering
 from protobuf_by_hand import all_of, message, text_of, varint, varints_in
 
 needs("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
@@ -53,6 +53,10 @@ def answer(found: HttpClient) -> np.ndarray:
     return found.outputs(found.bind({"x": X})())["y"]
 
 
+def is_doubled(found: HttpClient) -> bool:
+    return np.array_equal(answer(found), 2 * X)
+
+
 @pytest.mark.parametrize("typed", [False, True])
 def test_a_model_s_answer_comes_bit_for_bit(typed: bool) -> None:
     with doubling(typed=typed) as server:
@@ -67,9 +71,10 @@ def test_a_model_s_answer_comes_bit_for_bit(typed: bool) -> None:
 
 @pytest.mark.parametrize("fault", ["hangs", "status", "dies", "rubbish", "short", "type", "no output"])
 def test_a_server_that_fails_is_named_in_one_line_with_a_code(fault: str) -> None:
-    with doubling(fault=fault, fault_from=1) as server:
-        found = client(server, timeout_s=1.0 if fault == "hangs" else 60.0)
-        assert np.array_equal(answer(found), 2 * X)
+    timeouts_s = (0.5, 4.0, 20.0) if fault == "hangs" else (60.0,)
+    with doubling(fault=fault, fault_from=10**9) as server:
+        found = answering(lambda timeout_s: client(server, timeout_s=timeout_s), is_doubled, *timeouts_s)
+        server.fault_from = len(server.requests)
         with pytest.raises(ServerFailed) as raised:
             answer(found)
     assert raised.value.code == "E_SERVER"

@@ -77,9 +77,13 @@ def test_wall_time_that_stays_while_the_work_shrinks_does_not_follow_it(
     assert planted(usual, halved) is found
 
 
-def require_core_to_itself() -> None:
+def has_core_to_itself() -> bool:
     usual = run_halved([sys.executable, "-I", "-S", "-c", "sum(range(8_000_000))"], None, 0.0)
-    if usual is None or usual.cpu_s < 0.8 * usual.wall_s:
+    return usual is not None and usual.cpu_s >= 0.8 * usual.wall_s
+
+
+def require_core_to_itself() -> None:
+    if not has_core_to_itself():
         pytest.skip("other programs have the cores")
 
 
@@ -104,13 +108,19 @@ def codes_of(words: Sequence[str]) -> list[str]:
 
 
 def test_a_harness_that_prints_nothing_is_known(tmp_path: Path) -> None:
-    """Other programs may take the core in between: of five tries between which it was free, one shows it."""
+    """Other programs may take the core: of several tries before and after which it was free, one shows it."""
     script = harness(tmp_path, 1000, seconds=0.25)
-    tries: list[list[str]] = []
-    while ["W_TIMES_ITSELF"] not in tries:
-        require_core_to_itself()
-        assert len(tries) < 5
-        tries.append(codes_of([sys.executable, "-I", "-S", str(script), "silent"]))
+    in_vain = disturbed = 0
+    while disturbed < 2:
+        if has_core_to_itself():
+            if codes_of([sys.executable, "-I", "-S", str(script), "silent"]) == ["W_TIMES_ITSELF"]:
+                return
+            if has_core_to_itself():
+                in_vain += 1
+                assert in_vain < 5
+                continue
+        disturbed += 1
+    pytest.skip("other programs have the cores")
 
 
 def test_a_program_that_fails_or_is_not_there_shows_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from fairlap.frameworks.contract import Unsupported
 from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.spec import Spec, Tensor
 from fairlap.request.fields.server_address import server_address
-from model_servers import HEADER_LENGTH, ModelServer
+from model_servers import HEADER_LENGTH, ModelServer, answering
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4) / 3
 PATHS = ("/v2/models/m", "/v1/models/m:predict", "/anything")
@@ -47,6 +47,10 @@ def client(server: ModelServer, path: str = PATHS[0], timeout_s: float = 10.0, t
 
 def answer(found: HttpClient) -> np.ndarray:
     return found.outputs(found.bind({"x": X})())["y"]
+
+
+def is_doubled(found: HttpClient) -> bool:
+    return np.array_equal(answer(found), 2 * X)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -89,9 +93,10 @@ def test_binary_tensors_are_not_asked_of_a_server_without_them() -> None:
     ],
 )
 def test_a_server_that_fails_is_named_in_one_line_with_a_code(fault: str, path: str) -> None:
-    with doubling(fault=fault, fault_from=1) as server:
-        found = client(server, path, timeout_s=1.0 if fault == "hangs" else 60.0)
-        assert np.array_equal(answer(found), 2 * X)
+    timeouts_s = (0.5, 4.0, 20.0) if fault == "hangs" else (60.0,)
+    with doubling(fault=fault, fault_from=10**9) as server:
+        found = answering(lambda timeout_s: client(server, path, timeout_s), is_doubled, *timeouts_s)
+        server.fault_from = server.inferences
         with pytest.raises(ServerFailed) as raised:
             answer(found)
     assert raised.value.code == "E_SERVER"

@@ -86,7 +86,7 @@ def test_a_second_judge_is_refused_while_the_first_one_holds_the_ledger(tmp_path
     other = context.Process(target=_hold, args=(path, holds, ends))
     other.start()
     try:
-        assert holds.wait(20)
+        assert holds.wait(120)
         with pytest.raises(FairlapError) as refused, held_ledger(path):
             pass
         assert refused.value.code == "E_LEDGER_IN_USE"

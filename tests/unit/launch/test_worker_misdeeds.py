@@ -245,7 +245,7 @@ def test_what_a_contestant_leaves_running_is_ended_with_it(files: Files, misdeed
 )
 def test_a_program_that_is_not_a_worker_is_refused(command: tuple[str, ...], code: str, value: str) -> None:
     with pytest.raises(WorkerLost) as how:
-        WorkerProcess(command, environment={}, start_s=0.3 if "sleep 100" in command else 30)
+        WorkerProcess(command, environment={}, start_s=0.3 if "sleep 100" in command else 120)
     assert how.value.code == code
     assert value in how.value.message
 

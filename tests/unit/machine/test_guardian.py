@@ -38,7 +38,7 @@ def started(program: str, pipe: int) -> subprocess.Popen[str]:
 def test_the_guardian_ends_as_its_child_did(program: str, status: int) -> None:
     read, write = os.pipe()
     with started(program, read) as guardian:
-        assert guardian.wait(30) == status
+        assert guardian.wait(120) == status
     os.close(read)
     os.close(write)
 
@@ -67,7 +67,7 @@ time.sleep(1000)
             os.kill(child, signal.SIGKILL)
         else:
             os.close(write)
-        guardian.wait(30)
+        guardian.wait(120)
         assert not is_there(daemon)
         assert not is_there(child)
         if how != "the pipe closes":
@@ -76,7 +76,7 @@ time.sleep(1000)
 
 def is_there(pid: int) -> bool:
     """Check for a process; a zombie does not count: a container's first process may never wait for it."""
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 120
     while time.monotonic() < deadline_s:
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123

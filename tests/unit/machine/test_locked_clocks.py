@@ -41,7 +41,7 @@ def ran(calls: Path, clock: str, body: str, **variables: str) -> tuple[int, str,
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, clock, body], env=environment, capture_output=True, text=True, check=False
     )
-    ends_s = time.monotonic() + 30
+    ends_s = time.monotonic() + 120
     while "locked" in done.stdout and time.monotonic() < ends_s and "reset" not in calls.read_text():
         time.sleep(0.02)
     return done.returncode, done.stdout, calls.read_text().splitlines() if calls.exists() else []

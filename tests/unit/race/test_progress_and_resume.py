@@ -149,7 +149,7 @@ def test_what_takes_long_before_a_race_has_lines_too(capsys: pytest.CaptureFixtu
 
 def waited_for(capsys: pytest.CaptureFixture[str], pattern: str) -> bool:
     """For a line on standard error."""
-    shown, end_s = "", time.monotonic() + 20
+    shown, end_s = "", time.monotonic() + 120
     while not re.search(pattern, shown) and time.monotonic() < end_s:
         time.sleep(0.02)
         shown += capsys.readouterr().err

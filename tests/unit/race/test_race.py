@@ -215,7 +215,9 @@ other = None
 def call():
     global other
     if other is None:
-        other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        spins = [sys.executable, "-c", "print(flush=True)\\nwhile True: pass"]
+        other = subprocess.Popen(spins, stdout=subprocess.PIPE)
+        other.stdout.readline()
     time.sleep(0.01)
 def alone():
     time.sleep(0.01)

@@ -87,7 +87,7 @@ def test_a_process_whose_parent_is_killed_ends_with_its_contestants(tmp_path: Pa
     wait_until(lambda: len(marked("orphan")) >= 4)  # the parent, the block and its contestants
     parent.kill()
     parent.wait()
-    wait_until(lambda: not marked("orphan"), within_s=30.0)
+    wait_until(lambda: not marked("orphan"))
 
 
 def test_the_environment_of_a_block_is_that_of_the_node_without_secrets_and_what_ray_set(

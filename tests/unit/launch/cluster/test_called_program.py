@@ -82,7 +82,7 @@ def test_a_call_that_waits_in_a_thread_ends_when_another_one_closes(program: Pro
 
     def wait() -> None:
         try:
-            program.call(b"sleep", 60)
+            program.call(b"sleep", 240)
         except ProgramLost as lost:
             found.append(lost)
 
@@ -90,7 +90,7 @@ def test_a_call_that_waits_in_a_thread_ends_when_another_one_closes(program: Pro
     waiting.start()
     time.sleep(0.1)
     program.close()
-    waiting.join(30)
+    waiting.join(120)
     assert len(found) == 1
 
 

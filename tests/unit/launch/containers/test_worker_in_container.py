@@ -44,7 +44,7 @@ def started(**options: object) -> WorkerProcess:
     return WorkerProcess(WORKER, environment={"HOME": "/"}, container=Container(IMAGE), **options)  # type: ignore[arg-type]
 
 
-def ended_within(pid: int, seconds: float = 20.0) -> bool:
+def ended_within(pid: int, seconds: float = 120.0) -> bool:
     until = time.monotonic() + seconds
     while lives(pid) and time.monotonic() < until:
         time.sleep(0.02)

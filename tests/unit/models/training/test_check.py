@@ -227,9 +227,9 @@ def test_steps_on_halves_whose_gradients_are_averaged_are_those_on_the_whole() -
     def half(number: int) -> State:
         def averaged(slopes: Slopes) -> Slopes:
             given[number] = slopes
-            meeting.wait(10)
+            meeting.wait(120)
             mean = {name: (given[0].gradients[name] + given[1].gradients[name]) / 2 for name in slopes.gradients}
-            meeting.wait(10)
+            meeting.wait(120)
             return replace(slopes, gradients=mean)
 
         rows = slice(8 * number, 8 * number + 8)

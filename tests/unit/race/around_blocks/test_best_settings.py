@@ -270,7 +270,7 @@ def test_a_slow_candidate_ends_with_the_budget_and_is_recorded_as_not_finished(
         budget_s *= 2
         began_s = time.monotonic()
         search = searched(planned("example:best", budget_s=budget_s))
-        assert time.monotonic() - began_s < budget_s + 30.0  # drawing the data and ending processes come on top
+        assert time.monotonic() - began_s < budget_s + 120.0  # drawing the data and ending processes come on top
         assert (search.found, search.ended_by) == ({}, "budget")
         slow = [each for each in search.tries if each.settings]
     assert [(each.ratio, each.why[-10:]) for each in slow] == [(None, "[E_BUDGET]")]

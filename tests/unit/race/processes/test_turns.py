@@ -140,12 +140,18 @@ def test_a_row_says_where_what_its_contestant_leaves_behind_is_not_seen(monkeypa
 
 
 def test_a_contestant_whose_first_calls_after_a_pause_take_longer_reads_what_its_other_calls_take() -> None:
-    """Two calls of 80 ms after each pause, then calls of 8 ms; a turn lasts for 100 ms."""
+    """Two calls of 80 ms after each pause, then calls of 8 ms; a turn lasts for 100 ms.
+
+    Other programs may cause pauses within turns, so one of several attempts counts.
+    """
     plan = msgspec.structs.replace(planned("example:cold,example", blocks=1), measuring=Measuring(0.4, rounds=4))
-    [cold] = [process for process in raced(plan) if process.contestant == "example:cold"]
-    assert cold.outcome == "finished", cold.message
-    assert len(cold.rounds_ns) == 4
-    assert 8e6 < cold.headline_ns < 40e6
+    took_ns = list[float]()
+    while not took_ns or (took_ns[-1] >= 40e6 and len(took_ns) < 4):
+        [cold] = [process for process in raced(plan) if process.contestant == "example:cold"]
+        assert cold.outcome == "finished", cold.message
+        assert len(cold.rounds_ns) == 4
+        took_ns.append(cold.headline_ns)
+    assert 8e6 < took_ns[-1] < 40e6, took_ns
 
 
 @pytest.mark.parametrize(

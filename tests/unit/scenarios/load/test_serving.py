@@ -139,7 +139,7 @@ def test_a_trial_lasts_as_long_as_its_calls_however_long_it_takes_to_look_at_ans
         return {"y": result}
 
     between_s = []
-    for _ in range(3):
+    for _ in range(10):
         seen = Seen()
         trial = served(tmp_path, seen, contestant_of(seen, outputs), kind="capacity", workers=workers)
         assert trial.checked == len(answers(tmp_path)) == workers

@@ -287,7 +287,7 @@ def test_a_process_that_is_killed_under_load_fails_its_turn_alone_and_the_next_h
         killer = threading.Thread(target=kill_one, daemon=True)
         killer.start()
         found = raced(file_of_prompts(tmp_path), server, **{**HOW, "trial": 2.0}, blocks=2)
-        killer.join(10)
+        killer.join(120)
     first, second = found.run.processes
     assert (first.outcome, first.code, second.outcome) == ("failed", "E_CLIENT_LOST", "finished")
     assert first.message.isprintable()
