@@ -89,7 +89,7 @@ def test_a_roof_below_a_product_and_a_bandwidth_or_a_link_below_a_copy_are_goals
 
 
 @on_fakes
-def test_a_roof_is_compared_with_the_fastest_product_whoever_computes_it() -> None:
+def test_a_roof_is_compared_with_the_fastest_product_of_either_library() -> None:
     slow, fast = product("fp32", 25e12), product("fp32", 50e12, roof_products.LT)
     goal = next(goal for goal in taken([slow, fast, slow], 2.7e12)["goals"] if goal["goal"].startswith("fp32"))
     assert goal["figure"] == pytest.approx(60 / 50, rel=1e-3)
