@@ -23,7 +23,11 @@ _ROUNDS = 5
 
 class DriverCalls:
     def __init__(self) -> None:
-        self._library = ctypes.CDLL(os.environ.get("FAIRLAP_LIBCUDA") or "libcuda.so.1")
+        self.path = os.environ.get("FAIRLAP_LIBCUDA") or "libcuda.so.1"
+        self._library = ctypes.CDLL(self.path)
+
+    def has(self, function: str) -> bool:
+        return hasattr(self._library, function)
 
     def call(self, function: str, *arguments: Any) -> None:
         code = getattr(self._library, function)(*arguments)

@@ -63,7 +63,12 @@ def _fastest_products(rows: Rows) -> Rows:
         if row.get("operations_per_s") and (before is None or row["operations_per_s"] > before["operations_per_s"]):
             fastest[row["number_type"]] = row
     return [
-        {"number_type": name, "size": row["size"], "value": _scaled(row["operations_per_s"], "op/s")}
+        {
+            "number_type": name,
+            "size": row["size"],
+            "by": row.get("by", "PyTorch"),
+            "value": _scaled(row["operations_per_s"], "op/s"),
+        }
         for name, row in fastest.items()
     ]
 
@@ -94,6 +99,7 @@ _SELECTIONS: dict[str, Callable[[Rows], Rows]] = {
     "truth": _errors_by_method,
     "side by side": partial(_pivoted, by=("case",), across="method", figure="figure_ns"),
     "host cost of a sample": _columns("method", "ns"),
+    "the driver's calls": _columns("call", "ns"),
     "methods": _columns("case", "method", "figure_ns", "difference_share", "invalid", "note"),
     "sensors by NVML alone": _columns("sensor", "call_ns", "new_every_ms"),
     "bursts by NVML alone": _columns("burst_s", "counter_j", "integral_j"),
@@ -122,5 +128,5 @@ _TITLES = {
     "methods": "each method, and its difference from the busy time in the records",
     "energy of a steady load": "energy of a steady load, J",
     "copies": "copies on the device",
-    "products": "PyTorch's fastest matrix products",
+    "products": "the fastest matrix products",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ def linear(n):
 
 def constant(n):
     launch("constant_kernel", stream, 50_000)
+
+def moved(n):
+    return 3_000_000 * n
 """
 
 
@@ -186,3 +190,17 @@ def test_kernels_over_axes_are_timed_on_their_stream(folder: Path) -> None:
     [crossing] = found["crossings"]
     assert (crossing["faster_below"], crossing["low"], crossing["high"]) == ("kernels:linear", 20, 50)
     assert found["costs"][0]["cost"]["slope_ns"]["value"] == pytest.approx(1_000, rel=0.05)
+
+
+def test_declared_bytes_show_their_rate_and_its_share_of_the_devices_own_roof(folder: Path) -> None:
+    """The fake device reads 6 TB/s from its L2 cache of 50 MB, and 3 TB/s from its memory."""
+    axes = ("--inputs", "kernels:draw", "--axis", "n=10,20", "--bytes", "kernels:moved", "--blocks", 4)
+    arguments = ("kernels:linear", "kernels:constant", "--device", "cuda", *axes, "--seconds", "1ms")
+    done = run(folder, *arguments, "-o", "found.json", "-o", "found.md")
+    assert done.returncode == 0, done.stderr
+    points = json.loads((folder / "found.json").read_text())["points"]
+    shares = [(each["roof"], each["share"]) for point in points for each in point["roof_shares"].values()]
+    assert [roof for roof, _ in shares] == ["L2", "L2", "memory", "memory"]
+    assert [share for _, share in shares] == pytest.approx([1 / 6, 1 / 10, 1 / 2, 2 / 5], rel=0.01)
+    rates = [float(rate.replace(",", "")) for rate in re.findall(r"([\d,.]+) GB/s", (folder / "found.md").read_text())]
+    assert rates == pytest.approx([1000, 600, 1500, 1200], rel=0.01)

@@ -107,6 +107,23 @@ def test_a_rank_of_jax_shows_the_device_that_it_sees_alone(monkeypatch: pytest.M
     assert (asked[0]["local_device_ids"], asked[0]["num_processes"], asked[0]["process_id"]) == ([0], 2, 1)
 
 
+@needs_package("jax")
+def test_the_service_of_jax_is_reached_from_other_hosts_and_else_from_this_one_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Debian writes a host's name as 127.0.1.1 into its /etc/hosts (Debian Reference, 5.1.1)."""
+    import jax
+
+    bound = []
+    monkeypatch.setattr(jax.distributed, "is_initialized", lambda: False)
+    monkeypatch.setattr(
+        jax.distributed, "initialize", lambda *_, coordinator_bind_address, **__: bound.append(coordinator_bind_address)
+    )
+    for coordinator in ("127.0.0.1:7", "node1:8"):
+        jax_ranks.join(Rank(0, 2, coordinator), "cuda:0")
+    assert bound == ["127.0.0.1:7", "[::]:8"]
+
+
 def strategy_with(*devices: str) -> Any:
     return SimpleNamespace(extended=SimpleNamespace(worker_devices=devices))
 

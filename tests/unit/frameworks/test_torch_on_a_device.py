@@ -16,8 +16,10 @@ import pytest
 from fairlap.frameworks.adapter_parts.devices.torch_graphs import GraphedCalls
 from fairlap.frameworks.adapter_parts.torch_settings import libraries_in_force, modes_of_a_thread
 from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.frameworks.libraries import torch as adapter
 from fairlap.frameworks.registry import framework_named
 from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Work
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
@@ -129,6 +131,17 @@ def test_graphs_are_for_a_gpu(mode: Any) -> None:
     object.__setattr__(work, "mode", mode)
     with pytest.raises(Unsupported, match="--device cuda"):
         framework_named("torch")().prepare(work, Settings(1, "graph"), lambda _: nullcontext())
+
+
+@pytest.mark.parametrize("mode", ["infer", "grad", "train"])
+def test_every_mode_reads_what_the_allocator_of_the_gpu_counts(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``torch.cuda`` counts by device and not by what is computed (PyTorch's notes on memory management)."""
+    fields = {"memory_bytes": lambda: {"live_peak": 1}, "forget_memory_peak": lambda: None}
+    monkeypatch.setattr(adapter, "on_device", lambda _device: fields)
+    training = Training(Sgd(lr=0.01)) if mode == "train" else None
+    work = materials_for(Work("mlp", 2, mode, training=training), 0).workload("inputs")
+    prepared = framework_named("torch")().prepare(work, Settings(1), lambda _: nullcontext())
+    assert {name: getattr(prepared, name) for name in fields} == fields
 
 
 def test_settings_of_cudnn_and_cublas_are_read_back(monkeypatch: pytest.MonkeyPatch) -> None:

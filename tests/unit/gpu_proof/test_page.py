@@ -102,4 +102,4 @@ def test_errors_of_all_lengths_and_large_figures_are_summed_up() -> None:
     shown = selected({"truth": rows, "products": products, "unknown": rows})
     [errors], [product] = shown.values()
     assert (errors["largest_error_over_floor_ns"], errors["invalid"]) == (-3.0, "2 of 20")
-    assert product == {"number_type": "fp32", "size": 8192, "value": "8.192 Top/s"}
+    assert product == {"number_type": "fp32", "size": 8192, "by": "PyTorch", "value": "8.192 Top/s"}

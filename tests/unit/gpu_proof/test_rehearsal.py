@@ -75,21 +75,31 @@ _FOUND = """========= COMPUTE-SANITIZER
             'CUDA_ERROR_INVALID_CONTEXT (error 201) due to "invalid device context" on CUDA API call to cuX.; '
             "Leaked 1,024 bytes at 0x...",
         ),
-        ("no such device", 1, "ended with status 1", "no such device; CudaError: boom"),
+        (
+            "========= Target application returned an error\n========= ERROR SUMMARY: 12 errors",
+            86,
+            "errors, and the program failed",
+            "CudaError: boom; ERROR SUMMARY: 12 errors; Target application returned an error",
+        ),
+        ("no such device", 1, "ended with status 1", "CudaError: boom; no such device"),
         (
             "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)",
             1,
             "ended with status 1",
-            "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings); CudaError: boom",
+            "CudaError: boom; RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)",
         ),
     ],
-    ids=["found", "refused", "the program failed"],
+    ids=["found", "the program failed under a tool that finds that", "refused", "the program failed"],
 )
 @pytest.mark.usefixtures("with_fakes")
 def test_what_a_sanitizer_finds_or_refuses_is_a_goal_that_was_missed(
     tmp_path: Path, printed: str, status: int, outcome: str, note: str
 ) -> None:
-    """An H100's page had "12 errors" and not which, and called errors what racecheck had found none in."""
+    """An H100's page had "12 errors" and not which, and called errors what racecheck had found none in.
+
+    A program that fails is an error to compute-sanitizer itself (2025.3, ``--check-exit-code`` in its help), which then
+    ends with the status of ``--error-exitcode`` and not with that of the program.
+    """
     (tmp_path / "printed").write_text(printed + "\n")
     script = f"#!/bin/sh\ncat '{tmp_path}/printed'\necho 'CudaError: boom' >&2\nexit {status}\n"
     (tmp_path / "bin/compute-sanitizer").write_text(script)

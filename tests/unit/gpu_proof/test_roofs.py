@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from cuda_on_fakes import Machine, on_fakes
 from gpu.proof.driver import MIB, PrimaryContext, device_copy_bytes_per_s
-from gpu.proof.parts import roof_products, roofs
+from gpu.proof.parts import lt_products, roof_products, roofs
 from gpu.proof.record import Deadline, NotHere, PartRecord, read
 
 BF16 = b"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
@@ -55,8 +55,8 @@ def taken(products: list[dict[str, Any]] | Exception, copied: float, *, pinned_b
         return content_of(record, path)
 
 
-def product(number_type: str, operations_per_s: float | None) -> dict[str, Any]:
-    return {"number_type": number_type, "size": 8192, "operations_per_s": operations_per_s, "note": ""}
+def product(number_type: str, operations_per_s: float | None, by: str = roof_products.PYTORCH) -> dict[str, Any]:
+    return {"number_type": number_type, "size": 8192, "by": by, "operations_per_s": operations_per_s, "note": ""}
 
 
 @on_fakes
@@ -86,6 +86,64 @@ def test_a_roof_below_a_product_and_a_bandwidth_or_a_link_below_a_copy_are_goals
     goals = {goal["goal"].partition(":")[0]: goal["reached"] for goal in content["goals"]}
     assert (goals["fp32"], goals["memory"]) == (False, False)
     assert (goals["host to device"], goals["device to host"]) == (True, False)
+
+
+@on_fakes
+def test_a_roof_is_compared_with_the_fastest_product_of_either_library() -> None:
+    slow, fast = product("fp32", 25e12), product("fp32", 50e12, roof_products.LT)
+    goal = next(goal for goal in taken([slow, fast, slow], 2.7e12)["goals"] if goal["goal"].startswith("fp32"))
+    assert goal["figure"] == pytest.approx(60 / 50, rel=1e-3)
+    assert roof_products.LT in goal["why"]
+
+
+class LtLibrary:
+    """In place of cuBLASLt: it takes what the header declares, and lists three algorithms, one of which it lacks."""
+
+    def __init__(self, refused: str = "") -> None:
+        self.calls: list[str] = []
+        self.attributes: dict[str, tuple[int, int]] = {}
+        self.products: list[tuple[int, int]] = []
+        self._refused = refused
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        function = name.removeprefix("cublasLt")
+
+        def called(*arguments: Any) -> int:
+            self.calls.append(function)
+            if function == self._refused:
+                return 15  # CUBLAS_STATUS_NOT_SUPPORTED
+            if function.endswith("SetAttribute"):
+                _, attribute, value, size = arguments
+                self.attributes[function] = attribute, value._obj.value
+                assert size.value == ctypes.sizeof(value._obj)
+            if function == "MatmulAlgoGetHeuristic":
+                found, count = arguments[8], arguments[9]._obj
+                count.value = 3
+                for number in range(3):
+                    found[number].state, found[number].workspace_bytes = (0, 15, 0)[number], number
+                    found[number].algo[0] = number
+            if function == "Matmul":
+                self.products.append((arguments[12]._obj[0], arguments[14].value))
+            return 0
+
+        return called
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="`make test` installs frameworks and runs this")
+def test_cublaslt_may_take_a_workspace_and_each_algorithm_that_it_has_is_a_product() -> None:
+    """Sizes and numbers are those of cublasLt.h of CUDA 12.5: 64 bytes of an algorithm, then workspace and state."""
+    import torch
+
+    assert ctypes.sizeof(lt_products.Heuristic) == 96
+    assert lt_products.Heuristic.workspace_bytes.offset == 64
+    library = LtLibrary()
+    for call in lt_products.products(torch, library, 32, "cpu"):
+        call()
+    assert library.products == [(0, 0), (2, 2)]
+    assert library.attributes["MatmulPreferenceSetAttribute"] == (1, lt_products.WORKSPACE_BYTES)
+    assert library.attributes["MatmulDescSetAttribute"] == (3, 1)
+    with pytest.raises(lt_products.Refused, match="MatrixLayoutCreate"):
+        list(lt_products.products(torch, LtLibrary("MatrixLayoutCreate"), 32, "cpu"))
 
 
 @on_fakes

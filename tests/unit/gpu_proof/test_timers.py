@@ -22,9 +22,10 @@ from typing import Any
 import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.errors import NotAvailable
+from gpu.proof.driver import PrimaryContext
 from gpu.proof.json_lines import run_and_collect
 from gpu.proof.parts import beside_profiler, framework_work, frameworks
-from gpu.proof.parts.timers import cases, with_jax, with_torch
+from gpu.proof.parts.timers import cases, driver_calls, with_jax, with_torch
 from gpu.proof.parts.timers.cases import EMPTY, Case
 from gpu.proof.record import Deadline, NotHere, PartRecord, read
 
@@ -167,6 +168,36 @@ def test_every_timer_of_jax_reads_the_length_of_the_kernel() -> None:
             assert case == "one"
             if name.startswith("fairlap"):
                 assert reading.ns == pytest.approx(KERNEL_NS, rel=0.01), name
+
+
+SAMPLES = 200
+
+
+@on_fakes
+def test_each_of_the_drivers_calls_in_a_sample_is_timed_by_itself_and_as_often_as_samples_have_it() -> None:
+    from fairlap.engine.cuda.stream_calls import time_on_stream
+
+    machine = Machine()
+    counted: dict[str, list[int]] = {}
+    for samples in (SAMPLES, 2 * SAMPLES):
+        machine.cuda.fake_cuda_reset_call_counts()
+        time_on_stream(
+            lambda: machine.kernel(KERNEL_NS),
+            stream=machine.stream,
+            samples=samples,
+            warmup=5,
+            calls_per_sample=1,
+            gate="stream_wait",
+        )
+        for name in driver_calls.OF_A_SAMPLE:
+            counted.setdefault(name, []).append(machine.cuda.fake_cuda_call_count(name.encode()))
+    assert {name: round((more - few) / SAMPLES) for name, (few, more) in counted.items()} == driver_calls.OF_A_SAMPLE
+    before = machine.outstanding()
+    costs = dict(driver_calls.costs_ns(PrimaryContext()))
+    assert set(costs) == {*driver_calls.OF_A_SAMPLE, *driver_calls.OF_A_PAIR, *driver_calls.ASKING}
+    assert all(ns > 0 for ns in costs.values())
+    assert machine.outstanding() == before + 3  # the context that was retained, is current, and has a stream
+    assert driver_calls.sum_ns({"cuEventRecord": 2.0, "cuEventElapsedTime": 3.0}, driver_calls.OF_A_PAIR) == 7.0
 
 
 def lines_of(act: Callable[[], None]) -> list[dict[str, Any]]:

@@ -110,6 +110,19 @@ def test_a_rank_counts_only_if_it_finished_and_its_framework_says_nccl(tmp_path:
     assert [row["gpu"] for row in record.rows("a rank over NCCL")] == ["aa", "aa", ""]
 
 
+def test_communicators_are_counted_in_nccls_own_log(tmp_path: Path) -> None:
+    """The line is that of ``ncclCommInitRankFunc`` in NCCL's init.cc; a version is logged where none was made."""
+    record = PartRecord(tmp_path / "part.json", 9, "made up")
+    made = (
+        "host:7:7 [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n"
+        "host:7:9 [0] NCCL INFO ncclCommInitRankConfig comm 0x1 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 5000 "
+        "commId 0x2 - Init COMPLETE\n"
+    )
+    use.keep_communicators(record, {"nccl.7": made, "nccl.8": made.splitlines()[0]})
+    [row] = record.rows("communicators of NCCL")
+    assert (row["processes"], row["made"]) == (2, 1)
+
+
 def test_layers_of_memory_contain_each_other(tmp_path: Path) -> None:
     record = PartRecord(tmp_path / "part.json", 9, "made up")
     wrong = {"allocator_live_peak": 30, "allocator_reserved_peak": 20, "driver": 500}

@@ -288,7 +288,7 @@ class Torch(Framework):
             training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
             fed=fed_to(lambda tensors: training.step(*parts(tensors)), wanted.device),
             profiler=Profiler("torch.profiler", _record),
-            stream=on_device(wanted.device).get("stream"),
+            **on_device(wanted.device),
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             compilation=partial(_compilation, bind, wanted, trains=True),
         )

@@ -21,6 +21,9 @@ Scaling = Literal["strong", "weak"]
 Collective = Literal["all_reduce", "all_gather", "broadcast"]
 COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
+LOOPBACK = "127.0.0.1"
+"""Where ranks meet that are all on this host."""
+
 
 class Scale(msgspec.Struct, frozen=True):
     """Of a work that is raced at several scales. Its batch is the global one, whatever the scaling."""

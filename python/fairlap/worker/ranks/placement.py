@@ -14,8 +14,9 @@ import socket
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from fairlap.request.fields.scale import LOOPBACK
+
 _HERE = ("localhost", "127.0.0.1", "::1")
-_LOOPBACK = "127.0.0.1"
 _PORTS_ELSEWHERE = range(20000, 30000)  # below those that systems hand out by themselves
 
 CORES = "FAIRLAP_CORES_OF_RANKS"
@@ -72,10 +73,10 @@ def draw_addresses(places: Sequence[Place]) -> Addresses:
     held: list[socket.socket] = []  # until all are drawn, so that none is drawn twice
     with contextlib.ExitStack() as stack:
         for place in places:
-            host = _LOOPBACK if alone else place.name
+            host = LOOPBACK if alone else place.name
             for _ in range(place.ranks):
                 if place.is_here:
-                    held.append(stack.enter_context(socket.create_server((_LOOPBACK if alone else "", 0))))
+                    held.append(stack.enter_context(socket.create_server((LOOPBACK if alone else "", 0))))
                     port = held[-1].getsockname()[1]
                 else:
                     port = random.choice(_PORTS_ELSEWHERE)
@@ -86,7 +87,7 @@ def draw_addresses(places: Sequence[Place]) -> Addresses:
 def conductor_host_for(place: Place) -> str:
     """Find the address of this machine that the host reaches."""
     if place.is_here:
-        return _LOOPBACK
+        return LOOPBACK
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
         towards.connect((place.name, 9))  # sends nothing
         return str(towards.getsockname()[0])
@@ -95,7 +96,7 @@ def conductor_host_for(place: Place) -> str:
 
 def listener_for(places: Sequence[Place]) -> socket.socket:
     alone = all(place.is_here for place in places)
-    return socket.create_server((_LOOPBACK if alone else "", 0), backlog=sum(place.ranks for place in places) + 8)
+    return socket.create_server((LOOPBACK if alone else "", 0), backlog=sum(place.ranks for place in places) + 8)
 
 
 def cores_for(ranks: int, threads: int, available: Collection[int]) -> dict[str, str]:

@@ -27,6 +27,7 @@ _NEEDS_S = {
 }
 _LONGEST_FILE_S, _LONGEST_SANITIZED_S = 240.0, 150.0
 _SANITIZER_FOUND = 86
+_PROGRAM_FAILED = "Target application returned an error"  # by --check-exit-code, which is on
 _LONGEST_NOTE = 600
 _PACKAGES = ("torch", "jax", "cupy", "tensorflow", "onnxruntime", "msgspec", "scipy")
 _REST_S = 5.0
@@ -95,9 +96,12 @@ def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
     text = (done.stdout + done.stderr).decode(errors="replace")
     print(text, flush=True)
     outcome = {0: "clean", _SANITIZER_FOUND: "errors"}.get(done.returncode, f"ended with status {done.returncode}")
+    failed = _PROGRAM_FAILED in text
+    if failed and done.returncode == _SANITIZER_FOUND:  # it counts that as an error of its own
+        outcome = "errors, and the program failed"
     says = _findings(text) or [_last(done.stdout) or _last(done.stderr)]
-    if done.returncode not in (0, _SANITIZER_FOUND) and done.stderr.strip():
-        says.append(_last(done.stderr))  # of the program, whose status it is
+    if (failed or done.returncode not in (0, _SANITIZER_FOUND)) and done.stderr.strip():
+        says.insert(0, _last(done.stderr))  # of the program, whose status it is
     record.row("compute-sanitizer", tool=tool, outcome=outcome, note="; ".join(dict.fromkeys(says))[:_LONGEST_NOTE])
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from ..json_lines import run_and_collect
 from ..record import Deadline, PartRecord, Step
-from .timers import with_jax, with_torch
+from .timers import driver_calls, with_jax, with_torch
 from .timers.cases import EMPTY
 from .timers.reading import KERNELS, SPAN
 
 ROUNDS = 2  # processes of each timer, since results vary between processes
 _LONGEST_S = 90.0
 _NEEDS_S = {"torch": 10.0, "jax": 28.0}  # of a process on an H100; JAX compiles each case
+_DRIVER_NEEDS_S = 4.0
 COST_SHARE = 0.25
 OURS, BY_HAND = "fairlap device_span", "torch.cuda.Event"
 _REFERENCE = {
@@ -33,7 +34,8 @@ def run(record: PartRecord, deadline: Deadline) -> None:
         for number in range(1, ROUNDS + 1)
         for name in (*with_torch.TIMERS, *with_jax.TIMERS)
     ]
-    record.take([*steps, Step("comparison", 0, partial(_compared, record))], deadline)
+    of_driver = Step("the driver's calls, process 1", _DRIVER_NEEDS_S, partial(_driver_calls, record, deadline))
+    record.take([of_driver, *steps, Step("comparison", 0, partial(_compared, record))], deadline)
 
 
 def _framework_of(timer: str) -> str:
@@ -47,6 +49,13 @@ def _timed(record: PartRecord, deadline: Deadline, name: str, number: int) -> No
         record.row("readings", method=name, framework=framework, process=number, **figures)
 
     run_and_collect("tests.gpu.proof.parts.timers", name, limit_s=min(_LONGEST_S, deadline.left_s()), each=keep)
+
+
+def _driver_calls(record: PartRecord, deadline: Deadline) -> None:
+    """Record what each of the driver's calls in a sample costs by itself: a timer can save none of that."""
+    each = lambda figures: record.row("the driver's calls", **figures)  # noqa: E731
+    module = "tests.gpu.proof.parts.timers.driver_calls"
+    run_and_collect(module, limit_s=min(_LONGEST_S, deadline.left_s()), each=each)
 
 
 def _compared(record: PartRecord) -> None:
@@ -79,7 +88,7 @@ def _compared(record: PartRecord) -> None:
 
 
 def _cost(record: PartRecord, readings: list[dict[str, Any]]) -> None:
-    """Record the host cost of a sample, less the call."""
+    """Record the host cost of a sample, less the call; and how much of it the driver's calls take."""
     costs: dict[str, list[float]] = {}
     for row in readings:
         if row["case"] == EMPTY and row["host_ns_per_sample"] is not None:
@@ -94,7 +103,20 @@ def _cost(record: PartRecord, readings: list[dict[str, Any]]) -> None:
         share,
         "",
         reached=None if share is None else share <= COST_SHARE,
-        why=f"{median(costs[OURS]):.0f} ns and {median(costs[BY_HAND]):.0f} ns"
+        why=f"{median(costs[OURS]):.0f} ns and {median(costs[BY_HAND]):.0f} ns{_of_driver(record)}"
         if measured
         else "one of them was not measured",
     )
+
+
+def _of_driver(record: PartRecord) -> str:
+    """Add up the driver's calls of either; empty where they were not timed."""
+    calls = {row["call"]: row["ns"] for row in record.rows("the driver's calls")}
+    if not calls:
+        return ""
+    ours, by_hand, look = (
+        driver_calls.sum_ns(calls, each)
+        for each in (driver_calls.OF_A_SAMPLE, driver_calls.OF_A_PAIR, driver_calls.ASKING)
+    )
+    looks = f"and {look:.0f} ns for each look"
+    return f"; the driver's calls take {ours:.0f} ns of the one {looks}, and {by_hand:.0f} ns of the other"

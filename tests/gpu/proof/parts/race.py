@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -228,10 +229,16 @@ def _ratios(record: PartRecord) -> None:
     )
 
 
-def run_fairlap(command: list[str], deadline: Deadline) -> str:
+def run_fairlap(command: list[str], deadline: Deadline, variables: Mapping[str, str] | None = None) -> str:
     """Run a race; interrupted before the deadline, it keeps what is finished."""
     process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(variables or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
     )
     try:
         output, _ = process.communicate(timeout=max(5.0, min(LONGEST_S + 3 * REST_S, deadline.left_s() - REST_S / 2)))

@@ -1,4 +1,6 @@
-"""The fastest matrix product of PyTorch in each number type, in a separate process: what a roof must not be below.
+"""The fastest matrix product in each number type, in a separate process: what a roof must not be below.
+
+They are PyTorch's, and of int8 also cuBLASLt's own.
 
 ``python -m tests.gpu.proof.parts.roof_products`` reports operations per second, by PyTorch's own events.
 """
@@ -10,9 +12,11 @@ from functools import partial
 from typing import Any
 
 from ..json_lines import report, run_program
+from . import lt_products
 from .framework_work import torch_imported
 
 SIZES = (4096, 8192)
+PYTORCH, LT = "PyTorch", "cuBLASLt, with a workspace"
 MOST_CALLS, ROUNDS, SECONDS_OF_A_ROUND = 10, 6, 0.1
 
 
@@ -52,15 +56,25 @@ def _report_all() -> None:
     torch = torch_imported()
     for size in SIZES:
         for name, call in products(torch, size):
-            try:
-                call()
-                once_s = _seconds(torch, call, 1)
-            except Exception as refused:  # no such product on this device
-                report(number_type=name, size=size, operations_per_s=None, note=str(refused)[:200])
-                continue
-            calls = max(1, min(MOST_CALLS, round(SECONDS_OF_A_ROUND / once_s)))
-            shortest_s = min(_seconds(torch, call, calls) for _ in range(ROUNDS if calls > 1 else 2))
-            report(number_type=name, size=size, operations_per_s=2.0 * size**3 * calls / shortest_s, note="")
+            _report(torch, name, size, PYTORCH, call)
+    for size in SIZES:
+        try:
+            for call in lt_products.products(torch, lt_products.library_of(torch), size):
+                _report(torch, "int8", size, LT, call)
+        except (OSError, AttributeError, lt_products.Refused) as refused:
+            report(number_type="int8", size=size, by=LT, operations_per_s=None, note=str(refused)[:200])
+
+
+def _report(torch: Any, name: str, size: int, by: str, call: Callable[[], Any]) -> None:
+    try:
+        call()
+        once_s = _seconds(torch, call, 1)
+    except Exception as refused:  # no such product on this device
+        report(number_type=name, size=size, by=by, operations_per_s=None, note=str(refused)[:200])
+        return
+    calls = max(1, min(MOST_CALLS, round(SECONDS_OF_A_ROUND / once_s)))
+    shortest_s = min(_seconds(torch, call, calls) for _ in range(ROUNDS if calls > 1 else 2))
+    report(number_type=name, size=size, by=by, operations_per_s=2.0 * size**3 * calls / shortest_s, note="")
 
 
 def _seconds(torch: Any, call: Callable[[], Any], calls: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -24,6 +25,7 @@ FP8_BY, LEAST_OF_FP8 = "tensorrt", 89  # the framework that has fp8, and the com
 FP8_ERROR = (1e-3, 0.25)  # a significand of 4 bits: more than bf16, and less than a wrong scale
 P99, TRIAL_S = "20ms", 1.0
 RANKED, OVER = ("torch", "jax"), "nccl"
+_COMMUNICATOR = re.compile(r"nranks \d+ .*Init COMPLETE")  # a line of NCCL's log (its init.cc)
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
@@ -196,10 +198,24 @@ def _ranks(record: PartRecord, deadline: Deadline) -> None:
     command = [sys.executable, "-m", "fairlap", "compare", "mlp", "--mode", "train", "--on", here, "--device", DEVICE]
     command += ["--processes", "1", "--hosts", "localhost", "--threads", "2", "--batch", str(BATCH), "--blocks", "1"]
     command += ["--seconds", "0.2", "--conditions", "as-found", "--data-seed", "0", "-o", str(file)]
-    output = run_fairlap(command, deadline)
+    logs = file_for("nccl")
+    for log in logs.parent.glob(f"{logs.name}.*"):
+        log.unlink()
+    output = run_fairlap(command, deadline, {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": f"{logs}.%p"})
     if not file.exists():
         raise RuntimeError(f"the race left no file: {output}")
     keep_ranks(record, json.loads(file.read_bytes())["rows"])
+    keep_communicators(
+        record, {log.name: log.read_text(errors="replace") for log in logs.parent.glob(f"{logs.name}.*")}
+    )
+
+
+def keep_communicators(record: PartRecord, logs: dict[str, str]) -> None:
+    """Count what NCCL itself made, in each process: XLA may leave out sums of a single rank, and needs none then."""
+    made = {name: len(_COMMUNICATOR.findall(text)) for name, text in logs.items()}
+    record.row("communicators of NCCL", processes=len(made), made=sum(made.values()))
+    by = "/".join(map(str, sorted(made.values()))) or "none"
+    record.note(f"NCCL made {sum(made.values())} communicators in {len(made)} processes that loaded it ({by})")
 
 
 def keep_ranks(record: PartRecord, rows: list[dict[str, Any]]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupported, device_number
-from fairlap.request.fields.scale import Collective, Rank
+from fairlap.request.fields.scale import LOOPBACK, Collective, Rank
 
 _AXIS = "ranks"
 
@@ -32,9 +32,18 @@ def join(rank: Rank, device: str) -> None:
         rank.count,
         rank.number,
         local_device_ids=None if on_cpu else [device_number(device)],  # the process then sees no other
-        coordinator_bind_address=rank.coordinator,  # by default it listens on every interface
+        coordinator_bind_address=_listening_at(rank.coordinator),
         cluster_detection_method="deactivate",
     )
+
+
+def _listening_at(coordinator: str) -> str:
+    """By default JAX listens on every interface, which only ranks on other hosts need.
+
+    Not at the name of this host then: many systems map that to their own loopback, where others do not reach it.
+    """
+    host, _, port = coordinator.rpartition(":")
+    return coordinator if host == LOOPBACK else f"[::]:{port}"
 
 
 class RankMesh:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from fairlap import quantity_text, verdict
+from fairlap.machine.hardware.roofs import LEVELS
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.callables.axes.axes_document import axes_document
@@ -15,6 +16,7 @@ from fairlap.scenarios.callables.axes.declared_work import RoofShare
 from fairlap.scenarios.callables.axes.result import (
     CallableCost,
     ComparisonOverAxes,
+    PointResult,
     cost_lines,
     crossing_text,
     overhead_text,
@@ -61,7 +63,7 @@ def _table(result: ComparisonOverAxes) -> Table:
             *(value_text(each.point[axis.name]) for axis in result.axes),
             *(_time_text(each.row(name)) for name in result.callables),
             *(_ratio_text(each.between(name, result.baseline)) for name in others),
-            *(_share_text(each.roof_shares.get(name)) for name in result.callables if has_shares),
+            *(_share_text(each, name) for name in result.callables if has_shares),
         ]
         for each in result.points
     ]
@@ -80,8 +82,15 @@ def _ratio_text(compared: verdict.Comparison | None) -> str:
     return f"{quantity_text.ratio_interval(compared.ratio, interval.low, interval.high)} {compared.verdict.value}"
 
 
-def _share_text(found: RoofShare | str | None) -> str:
-    return f"{quantity_text.share(found.share)} of {found.roof}" if isinstance(found, RoofShare) else ""
+def _share_text(point: PointResult, name: str) -> str:
+    """Such as ``1,500.0 GB/s, 50 % of memory``."""
+    found, time = point.roof_shares.get(name), estimate_of(point.row(name))
+    if not isinstance(found, RoofShare) or time is None:
+        return ""
+    is_memory = found.roof in LEVELS
+    amount = point.work.bytes_per_call if is_memory else point.work.flops_per_call
+    unit = "GB/s" if is_memory else "Gop/s"
+    return f"{(amount or 0.0) / time.value:,.1f} {unit}, {quantity_text.share(found.share)} of {found.roof}"
 
 
 def _costs(result: ComparisonOverAxes) -> Section:
