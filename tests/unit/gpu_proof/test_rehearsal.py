@@ -97,8 +97,8 @@ def test_what_a_sanitizer_finds_or_refuses_is_a_goal_that_was_missed(
 ) -> None:
     """An H100's page had "12 errors" and not which, and called errors what racecheck had found none in.
 
-    A program that fails is an error to compute-sanitizer itself (2025.3, ``--check-exit-code`` in its help), which then
-    ends with the status of ``--error-exitcode`` and not with that of the program.
+    A program that fails is an error to compute-sanitizer itself (2025.3, ``--check-exit-code`` in its help). Whether it
+    then ends with the status of ``--error-exitcode`` or with that of the program has not been seen: both are taken.
     """
     (tmp_path / "printed").write_text(printed + "\n")
     script = f"#!/bin/sh\ncat '{tmp_path}/printed'\necho 'CudaError: boom' >&2\nexit {status}\n"
