@@ -43,6 +43,7 @@ struct RoofKernel {
   const char* ending = "";        // of an operation, behind its operands
   std::uint32_t scale = 0;        // four times that of blocks of factors, in %scale; 0 where they have none
   std::uint64_t tile_layout = 0;  // of a warpgroup's matrices: a descriptor without their address
+  bool is_unproven = false;       // no device has run it yet, and a mistake in it could break a context
 
   [[nodiscard]] unsigned int threads_of_a_block() const noexcept;
   [[nodiscard]] unsigned int blocks_of_a_multiprocessor() const noexcept;
