@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -86,6 +87,25 @@ void register_cuda_roofs(py::module_& module) {
         return !cuda::roof_kernels(number_type, capability).empty();
       },
       py::arg("number_type"), py::arg("capability"));
+  module.def(
+      "device_arithmetic_ptx",
+      [](const std::string& number_type, int capability) {
+        std::string newest;
+        for (const cuda::RoofKernel& kernel : cuda::roof_kernels(number_type, capability))
+          newest = std::max(newest, std::string(kernel.ptx_version));
+        return newest;
+      },
+      py::arg("number_type"), py::arg("capability"),
+      "The version of PTX that all its kernels need; empty where there are none.");
+  module.def(
+      "is_device_arithmetic_unproven",
+      [](const std::string& number_type, int capability) {
+        const std::vector<cuda::RoofKernel> kernels = cuda::roof_kernels(number_type, capability);
+        return std::any_of(kernels.begin(), kernels.end(),
+                           [](const cuda::RoofKernel& kernel) { return kernel.is_unproven; });
+      },
+      py::arg("number_type"), py::arg("capability"),
+      "Whether a kernel for it could break the context, so that another process should try it first.");
   module.def("device_free_bytes", &free_bytes, py::arg("stream"), "Of its device's memory.");
   module.def(
       "device_roof_kernels", &kernels,

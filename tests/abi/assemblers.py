@@ -24,16 +24,27 @@ class Assembler:
 
 def find_assemblers() -> list[Assembler]:
     """One for each release, newest first."""
-    folders = [root / "nvidia" / part / "bin" for root in package_roots() for part in ("cu13", "cuda_nvcc")]
-    folders += [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "bin"]
-    paths = [folder / "ptxas" for folder in folders if (folder / "ptxas").is_file()]
-    if installed := shutil.which("ptxas"):
-        paths.append(Path(installed))
+    paths = _installed("ptxas")
     by_release: dict[int, Assembler] = {}
     for path in paths:
         found = _assembler(path)
         by_release.setdefault(found.release, found)
     return [by_release[release] for release in sorted(by_release, reverse=True)]
+
+
+def find_disassembler() -> Path | None:
+    """Look for nvdisasm, which few machines have."""
+    return next(iter(_installed("nvdisasm")), None)
+
+
+def _installed(program: str) -> list[Path]:
+    parts = ("cu13", "cuda_nvcc", "cuda_nvdisasm")
+    folders = [root / "nvidia" / part / "bin" for root in package_roots() for part in parts]
+    folders += [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "bin"]
+    paths = [folder / program for folder in folders if (folder / program).is_file()]
+    if installed := shutil.which(program):
+        paths.append(Path(installed))
+    return paths
 
 
 def _assembler(path: Path) -> Assembler:

@@ -19,6 +19,9 @@ pytestmark = pytest.mark.sanitized
 
 ASSEMBLERS = find_assemblers()
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\.")
+# Of products on tensor memory, which have their shape in a descriptor: test_tensor_memory_code.py reads it.
+_DEPTHS = {"kind::tf32": 8, "kind::f16": 16, "kind::f8f6f4": 32, "kind::i8": 32, "scale_vec::4X": 64, "block16": 96}
+_KINDS = {"tf32": "tf32", "fp16": "f16", "bf16": "f16", "fp8": "f8f6f4", "int8": "i8", "fp4": "mxf4nvf4"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,10 @@ class Kernel:
     def target(self) -> str:
         target = re.search(r"^\.target sm_(\w+)$", self.code, re.MULTILINE)
         return "" if target is None else target[1]
+
+    @property
+    def uses_tensor_memory(self) -> bool:
+        return "tcgen05.mma." in self.code
 
     def capabilities(self, assembler: Assembler) -> list[int | str]:
         """Of the devices that it is for and this assembler knows, the first and the last."""
@@ -69,7 +76,9 @@ def round_of(kernel: Kernel) -> list[str]:
 
 
 def operations_of(operation: str) -> float:
-    """Of one instruction of a thread, by its name alone."""
+    """Of one instruction of a thread, by its name alone; one thread of 128 issues those on tensor memory."""
+    if operation.startswith("tcgen05.mma."):
+        return 2.0 * 128 * 256 * _DEPTHS[operation.rpartition(".")[2]] / 128
     if operation.startswith("fma."):
         return 4.0 if operation.endswith("x2") else 2.0
     shape = _SHAPE.search(operation)
@@ -91,6 +100,9 @@ def test_the_operations_are_those_of_its_number_type(kernel: Kernel) -> None:
     names = {"fp32": "f32", "fp64": "f64", "tf32": "tf32", "fp16": "f16", "bf16": "bf16", "int8": "s8", "fp8": "e4m3"}
     names["fp4"] = "e2m1"
     words = {word for operation in round_of(kernel) for word in operation.split(".")}
+    if kernel.uses_tensor_memory:
+        assert {word for word in words if word.startswith("kind::")} == {f"kind::{_KINDS[kernel.number_type]}"}
+        return
     assert {names[kernel.number_type], f"{names[kernel.number_type]}x2"} & words
     assert not words & {name for name in names.values() if name not in ("f32", names[kernel.number_type])}
 

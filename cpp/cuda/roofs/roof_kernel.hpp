@@ -18,9 +18,10 @@ struct Filling {
 };
 
 enum class ArithmeticUnit : std::uint8_t {
-  lanes,      // an instruction of a thread
-  warp,       // a matrix product of a warp, from registers
-  warpgroup,  // a matrix product of four warps, from shared memory
+  lanes,          // an instruction of a thread
+  warp,           // a matrix product of a warp, from registers
+  warpgroup,      // a matrix product of four warps, from shared memory
+  tensor_memory,  // a matrix product that one thread issues for its block, from shared memory
 };
 
 // Independent multiply-adds on what a device holds close to its units, enough of them to keep these busy.
@@ -34,7 +35,7 @@ struct RoofKernel {
   ArithmeticUnit unit = ArithmeticUnit::lanes;
   std::string_view operation;  // PTX, up to its operands
   int bits_of_a_register = 32;
-  int accumulators = 1;  // registers of one instruction's sum
+  int accumulators = 1;  // of a thread, for one instruction's sum: registers, or columns of tensor memory
   int left = 1;          // registers of its factors
   int right = 1;
   Filling sum{};
@@ -42,14 +43,18 @@ struct RoofKernel {
   double operations = 0.0;        // of one instruction; a multiply-add counts as two
   const char* ending = "";        // of an operation, behind its operands
   std::uint32_t scale = 0;        // four times that of blocks of factors, in %scale; 0 where they have none
-  std::uint64_t tile_layout = 0;  // of a warpgroup's matrices: a descriptor without their address
+  std::uint64_t tile_layout = 0;  // of matrices in shared memory: a descriptor without their address
+  bool is_unproven = false;       // no device has run it yet, and a mistake in it could break a context
+  std::uint32_t product = 0;      // in tensor memory: types and shape of the matrices, as a descriptor
+  int row_bytes = 32;             // of the matrices of one such instruction
+  bool row_wraps = false;         // may go beyond the 128 bytes that rows of tiles have, to a given address
 
   [[nodiscard]] unsigned int threads_of_a_block() const noexcept;
   [[nodiscard]] unsigned int blocks_of_a_multiprocessor() const noexcept;
   [[nodiscard]] int chains() const noexcept;                    // sums that do not wait for each other
   [[nodiscard]] int repetitions() const noexcept;               // of all chains in a round
   [[nodiscard]] double operations_of_a_round() const noexcept;  // of a block
-  [[nodiscard]] int sums() const noexcept;                      // registers that a thread adds up in
+  [[nodiscard]] int sums() const noexcept;           // that a thread adds up in registers, or reads
   [[nodiscard]] int depth() const noexcept;          // products that an instruction adds to each of its sums
   [[nodiscard]] std::uint32_t one() const noexcept;  // a word of its factors; of fp64 the upper one
   [[nodiscard]] std::uint32_t count(std::uint32_t ones) const noexcept;  // this number, as a word of its sums

@@ -2,38 +2,18 @@
 #include <bit>
 #include <limits>
 
-#include "cuda/roofs/roof_kernel.hpp"
+#include "cuda/roofs/roof_kernel_parts.hpp"
 
 namespace fairlap::cuda {
 namespace {
 
 constexpr int kAny = std::numeric_limits<int>::max();
-// Devices of 10.x and 11.x multiply matrices of these types by instructions on a memory of their own
-// (tcgen05), which no kernel here uses; later devices are not known. From 10.3 on, products of fp64 are
-// emulated.
+// Devices of 10.x and 11.x multiply matrices by instructions on a memory of their own, with kernels in
+// tensor_memory_kernels.cpp; later devices are not known. From 10.3 on, products of fp64 are emulated.
 constexpr int kAda = 89, kLastOfAmpereAndAda = kAda;
 constexpr int kHopper = 90;
+constexpr int kBlackwellWithoutInt8 = 103;  // in its tensor memory
 constexpr int kFirstOfSmallBlackwell = 120, kLastOfSmallBlackwell = 129;
-
-constexpr Filling kFp32{.mask = 0x807fffff, .bits = 0x3f000000};
-constexpr Filling kFp64{.mask = 0x800fffff, .bits = 0x3fe00000};  // the upper half; any bits may be the lower
-constexpr Filling kFp16{.mask = 0x83ff83ff, .bits = 0x38003800};
-constexpr Filling kBf16{.mask = 0x807f807f, .bits = 0x3f003f00};
-constexpr Filling kFp8{.mask = 0x87878787, .bits = 0x30303030};  // e4m3: four bits of exponent
-constexpr Filling kFp4{.mask = 0x99999999, .bits = 0x22222222};  // e2m1: from 1 to 1.5, of which it has two
-constexpr Filling kInteger{.mask = 0xffffffff, .bits = 0};
-
-constexpr double operations_of(int m, int n, int k) { return 2.0 * m * n * k; }
-
-// Where a warpgroup's instruction finds the rows of its matrices in shared memory, as a descriptor has it:
-// bytes from one group of eight rows to the next, and either bytes between the halves of a row or a pattern
-// of banks.
-constexpr std::uint64_t layout(std::uint64_t between_halves, std::uint64_t between_groups,
-                               std::uint64_t pattern) {
-  return (between_halves >> 4U) << 16U | (between_groups >> 4U) << 32U | pattern << 62U;
-}
-constexpr std::uint64_t kPlainTiles = layout(128, 256, 0);
-constexpr std::uint64_t kSwizzledTiles = layout(16, 1024, 1);
 
 constexpr RoofKernel kLanesFp32{.number_type = "fp32",
                                 .instructions = "fma.f32",
@@ -169,10 +149,14 @@ constexpr RoofKernel hopper(std::string_view number_type, std::string_view instr
           .tile_layout = tiles};
 }
 
-constexpr RoofKernel small_blackwell(RoofKernel kernel) {
-  kernel.least_capability = kFirstOfSmallBlackwell;
-  kernel.most_capability = kLastOfSmallBlackwell;
+constexpr RoofKernel between(RoofKernel kernel, int least_capability, int most_capability) {
+  kernel.least_capability = least_capability;
+  kernel.most_capability = most_capability;
   return kernel;
+}
+
+constexpr RoofKernel small_blackwell(const RoofKernel& kernel) {
+  return between(kernel, kFirstOfSmallBlackwell, kLastOfSmallBlackwell);
 }
 
 void add_of_ampere(std::vector<RoofKernel>& all) {
@@ -187,6 +171,8 @@ void add_of_ampere(std::vector<RoofKernel>& all) {
                kInteger, operations_of(16, 8, 32))}) {
     all.push_back(kernel);
     all.push_back(small_blackwell(kernel));
+    if (kernel.number_type == "int8")
+      all.push_back(between(kernel, kBlackwellWithoutInt8, kBlackwellWithoutInt8));
   }
 }
 
@@ -204,7 +190,6 @@ void add_of_ada(std::vector<RoofKernel>& all) {
 
 // In blocks of sixteen with a scale each, which are one here. Devices of one family have these products.
 void add_of_small_blackwell(std::vector<RoofKernel>& all) {
-  constexpr std::uint32_t kOnes = 0x38383838;  // ue4m3
   RoofKernel kernel = ampere("fp4", "mma.m16n8k64.e2m1, sums in fp32",
                              "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32."
                              "e2m1.e2m1.f32.ue4m3",
@@ -212,7 +197,7 @@ void add_of_small_blackwell(std::vector<RoofKernel>& all) {
   kernel.ptx_version = "8.8";
   kernel.target = "sm_120f";
   kernel.ending = ", %scale, {0, 0}, %scale, {0, 0}";
-  kernel.scale = kOnes;
+  kernel.scale = kScalesOfOne;
   all.push_back(small_blackwell(kernel));
 }
 
@@ -257,6 +242,7 @@ std::vector<RoofKernel> all_roof_kernels() {
     all.push_back(hopper(type.number_type, type.swizzled, type.operation, type.factor, type.depth,
                          type.ending, kSwizzledTiles));
   }
+  for (const RoofKernel& kernel : tensor_memory_kernels()) all.push_back(kernel);
   return all;
 }
 
@@ -270,19 +256,21 @@ std::vector<RoofKernel> roof_kernels(std::string_view number_type, int capabilit
 }
 
 unsigned int RoofKernel::threads_of_a_block() const noexcept {
-  return unit == ArithmeticUnit::warpgroup ? 128 : 256;
+  return unit == ArithmeticUnit::warpgroup || unit == ArithmeticUnit::tensor_memory ? 128 : 256;
 }
 
 // All of them fit onto a multiprocessor at the same time, so that none begins when others have ended. The
 // large products of fp64 need so many registers that one block fits: they run in two turns, of the same
-// length.
+// length. Of two blocks that want all of a tensor memory one would wait for the other.
 unsigned int RoofKernel::blocks_of_a_multiprocessor() const noexcept {
+  if (unit == ArithmeticUnit::tensor_memory) return 1;
   return unit == ArithmeticUnit::lanes ? 4 : 2;
 }
 
 int RoofKernel::chains() const noexcept {
   constexpr int kWordsOfSums = 32;
   if (unit == ArithmeticUnit::warpgroup) return 1;  // its sums fill the registers, and its steps overlap
+  if (unit == ArithmeticUnit::tensor_memory) return scale == 0 ? 2 : 1;  // as many as fill it beside scales
   return unit == ArithmeticUnit::lanes ? 16 : kWordsOfSums / (accumulators * bits_of_a_register / 32);
 }
 
@@ -314,7 +302,7 @@ std::uint32_t RoofKernel::count(std::uint32_t ones) const noexcept {
 }
 
 double RoofKernel::operations_of_a_round() const noexcept {
-  constexpr int kThreadsOfAnInstruction[] = {1, 32, 128};
+  constexpr int kThreadsOfAnInstruction[] = {1, 32, 128, 128};
   const int at_a_time =
       static_cast<int>(threads_of_a_block()) / kThreadsOfAnInstruction[static_cast<std::size_t>(unit)];
   return operations * (at_a_time * chains() * repetitions());

@@ -121,19 +121,23 @@ CUresult timer_steps(World& w, Task& task, void** parameters) {
 
 // As long as its instructions take at the device's rates; those without a rate of their own that compute
 // nothing, such as a branch, take no time.
-CUresult arithmetic(World& w, Task& task, const Round& round, double threads, void** parameters) {
+// One thread of a block issues those on tensor memory.
+CUresult arithmetic(World& w, Task& task, const Round& round, double blocks, double threads_of_a_block,
+                    void** parameters) {
   constexpr double kUsualRate = 1e13;
   if (memory_used(w, parameter<std::uint64_t>(parameters, 2), sizeof(std::uint32_t)) == nullptr)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   double round_s = 0.0;
   for (const auto& [operation, times] : round) {
     const auto own = w.instruction_rates.find(operation);
-    const bool computes = operation.starts_with("fma.") || operation.starts_with("mma.") ||
+    const bool is_of_a_block = operation.starts_with("tcgen05.mma");
+    const bool computes = is_of_a_block || operation.starts_with("fma.") || operation.starts_with("mma.") ||
                           operation.starts_with("wgmma.mma_async");
+    const double issued = static_cast<double>(times) * blocks * (is_of_a_block ? 1.0 : threads_of_a_block);
     if (own != w.instruction_rates.end()) {
-      round_s += static_cast<double>(times) * threads / own->second;
+      round_s += issued / own->second;
     } else if (computes) {
-      round_s += static_cast<double>(times) * threads / kUsualRate;
+      round_s += issued / kUsualRate;
     }
   }
   task.duration_ns = static_cast<std::int64_t>(1e9 * round_s * parameter<std::uint32_t>(parameters, 0));
@@ -262,12 +266,13 @@ FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, un
       return CUDA_ERROR_INVALID_VALUE;
     Task task = kernel_task(found->second, 0);
     const auto round = w.rounds.find(found->first);
-    const double threads = 1.0 * grid_x * grid_y * grid_z * block_x * block_y * block_z;
-    const CUresult made = round == w.rounds.end() ? make_task(w, *stream, found->second, parameters, task)
-                                                  : arithmetic(w, task, round->second, threads, parameters);
+    const double blocks = 1.0 * grid_x * grid_y * grid_z, threads = 1.0 * block_x * block_y * block_z;
+    const CUresult made = round == w.rounds.end()
+                              ? make_task(w, *stream, found->second, parameters, task)
+                              : arithmetic(w, task, round->second, blocks, threads, parameters);
     if (made != CUDA_SUCCESS) return made;
     if (const auto checked = w.checked_sums.find(found->first); checked != w.checked_sums.end()) {
-      const std::uint32_t all = static_cast<std::uint32_t>(threads) * checked->second;
+      const std::uint32_t all = static_cast<std::uint32_t>(blocks * threads) * checked->second;
       if (const CUresult error = check_sums(w, task, round->second, all, parameters); error != CUDA_SUCCESS)
         return error;
     }

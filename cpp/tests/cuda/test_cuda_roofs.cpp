@@ -38,7 +38,8 @@ std::set<std::string> types_of(int capability) {
 
 }  // namespace
 
-// The fake counts the instructions in the code; what one computes is stated here, for a thread.
+// The fake counts the instructions in the code; what one computes is stated here, for each thread that issues
+// it.
 TEST("the roof of a device whose speed is known is that speed, for each unit") {
   struct Known {
     const char* number_type;
@@ -62,6 +63,14 @@ TEST("the roof of a device whose speed is known is that speed, for each unit") {
       {"tf32", 120, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 2.0 * 16 * 8 * 8 / 32},
       {"bf16", 90, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", 2.0 * 64 * 256 * 16 / 128},
       {"int8", 90, "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8", 2.0 * 64 * 256 * 32 / 128},
+      {"tf32", 100, "tcgen05.mma.cta_group::1.kind::tf32", 2.0 * 128 * 256 * 8},
+      {"fp16", 100, "tcgen05.mma.cta_group::1.kind::f16", 2.0 * 128 * 256 * 16},
+      {"bf16", 103, "tcgen05.mma.cta_group::1.kind::f16", 2.0 * 128 * 256 * 16},
+      {"fp8", 110, "tcgen05.mma.cta_group::1.kind::f8f6f4", 2.0 * 128 * 256 * 32},
+      {"int8", 100, "tcgen05.mma.cta_group::1.kind::i8", 2.0 * 128 * 256 * 32},
+      {"int8", 103, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 2.0 * 16 * 8 * 32 / 32},
+      {"fp4", 100, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", 2.0 * 128 * 256 * 64},
+      {"fp4", 103, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", 2.0 * 128 * 256 * 96},
   };
   for (const Known& known : kKnown) {
     const EngineAtWork at_work;
@@ -69,6 +78,7 @@ TEST("the roof of a device whose speed is known is that speed, for each unit") {
     fake_cuda_set_device_attribute(0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, known.capability % 10);
     fake_cuda_set_instruction_rate("fma.rn.f32", 1e12);
     fake_cuda_set_instruction_rate("fma.rn.f64", 1e12);
+    fake_cuda_set_instruction_rate("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", 7e12);
     fake_cuda_set_instruction_rate(known.operation, 7e12);
     const OwnStream stream(*at_work.driver, 0);
     DeviceTrials trials(stream, roof_kernels(known.number_type, known.capability));
@@ -119,10 +129,15 @@ TEST("which number types a device has kernels for follows from its capability") 
   all.insert("fp8");
   for (const int capability : {89, 90}) CHECK(types_of(capability) == all);
   all.insert("fp4");
-  for (const int capability : {120, 121}) CHECK(types_of(capability) == all);
-  // Their matrix units are not reached by any kernel here.
-  for (const int capability : {100, 103, 110})
-    CHECK(types_of(capability) == std::set<std::string>({"fp32", "fp64"}));
+  for (const int capability : {100, 103, 110, 120, 121}) CHECK(types_of(capability) == all);
+  CHECK(types_of(101) == std::set<std::string>({"fp32", "fp64"}));  // no code for one architecture is for it
+}
+
+TEST("kernels that no device has run are those on tensor memory, and no others") {
+  for (const RoofKernel& kernel : cuda::all_roof_kernels()) {
+    CHECK_EQUAL(kernel.is_unproven, kernel.unit == cuda::ArithmeticUnit::tensor_memory);
+    CHECK_EQUAL(kernel.is_unproven, std::string(kernel.operation).starts_with("tcgen05."));
+  }
 }
 
 TEST("code for one architecture or family is for no other, so no device is given another's units") {
@@ -134,10 +149,12 @@ TEST("code for one architecture or family is for no other, so no device is given
 
 TEST("how many products a sum has follows from the shape in the instruction's name") {
   for (const RoofKernel& kernel : cuda::all_roof_kernels()) {
-    const std::string operation(kernel.operation);
-    const std::size_t shape = operation.rfind(".m"), depth = operation.find('k', shape);
+    const std::string named(kernel.instructions);
+    const std::size_t shape = named.find(".m"), depth = named.find('k', shape);
     const bool is_product = kernel.unit != cuda::ArithmeticUnit::lanes;
-    CHECK_EQUAL(kernel.depth(), is_product ? std::atoi(operation.c_str() + depth + 1) : 1);
+    CHECK_EQUAL(kernel.depth(), is_product ? std::atoi(named.c_str() + depth + 1) : 1);
+    if (is_product && kernel.unit != cuda::ArithmeticUnit::tensor_memory)
+      CHECK(kernel.operation.find(named.substr(shape, named.find('.', depth) - shape)) != std::string::npos);
   }
 }
 
@@ -163,6 +180,16 @@ TEST("a device on which sums are wrong has no roof of that type, with the reason
   }
   CHECK_EQUAL(outstanding_objects(), 0);
   CHECK_EQUAL(fake_cuda_outstanding("modules"), 0);
+}
+
+TEST("wrong sums of one of several kernels leave the type without a roof, on tensor memory too") {
+  const EngineAtWork at_work;
+  fake_cuda_set_device_attribute(0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 10);
+  fake_cuda_set_device_attribute(0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 3);
+  fake_cuda_set_wrong_sums("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16");
+  const OwnStream stream(*at_work.driver, 0);
+  CHECK(refuses<cuda::Unavailable>([&] { DeviceTrials(stream, roof_kernels("fp4", 103)); }));
+  CHECK(!DeviceTrials(stream, roof_kernels("fp8", 103)).rates(0.0).empty());
 }
 
 TEST("a kernel that cannot be loaded is a reason and leaves nothing behind") {

@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'ColdCache', 'CopyTimes', 'CopyTrials', 'CopyWay', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'copy_trials', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'peer_copy_trials', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'stream_cache_bytes', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'ColdCache', 'CopyTimes', 'CopyTrials', 'CopyWay', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'copy_trials', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_ptx', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'is_device_arithmetic_unproven', 'kernel_clock_source', 'launches_during', 'peer_copy_trials', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'stream_cache_bytes', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -963,6 +963,10 @@ def cuda_driver_version() -> int:
     """
     The newest CUDA release the driver knows, 1000 * major + 10 * minor.
     """
+def device_arithmetic_ptx(number_type: str, capability: typing.SupportsInt | typing.SupportsIndex) -> str:
+    """
+    The version of PTX that all its kernels need; empty where there are none.
+    """
 def device_arithmetic_trials(stream: OwnStream, number_type: str, capability: typing.SupportsInt | typing.SupportsIndex) -> DeviceRoofTrials:
     ...
 def device_free_bytes(stream: OwnStream) -> int:
@@ -987,6 +991,10 @@ def has_device_arithmetic(number_type: str, capability: typing.SupportsInt | typ
     ...
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
+def is_device_arithmetic_unproven(number_type: str, capability: typing.SupportsInt | typing.SupportsIndex) -> bool:
+    """
+    Whether a kernel for it could break the context, so that another process should try it first.
+    """
 def kernel_clock_source() -> str:
     ...
 def launches_during(call: collections.abc.Callable[[], typing.Any], *, device: typing.SupportsInt | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str]) -> dict[int, int]:

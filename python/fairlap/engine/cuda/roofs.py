@@ -21,9 +21,14 @@ def device_facts(device: int) -> _native.DeviceFacts:
         return _native.cuda_device_facts(device)
 
 
-_HOPPER = 90
-_FP8_SINCE = 12_040  # PTX 8.4 has Ada's products of fp8; Hopper's are older
-_FP4_SINCE = 12_090  # PTX 8.8 has them for a family of devices
+# The releases of CUDA whose drivers are the first to read these versions of PTX. All drivers read the older ones.
+_CUDA_WITH_PTX = {"8.4": 12_040, "8.6": 12_070, "8.7": 12_080, "8.8": 12_090, "9.0": 13_000}
+
+
+def is_unproven(number_type: str, facts: _native.DeviceFacts) -> bool:
+    """Whether kernels for it that such a device has not run yet could break the context that they run in."""
+    unproven = _native.is_device_arithmetic_unproven(number_type, facts.capability)
+    return unproven and _why_absent(number_type, facts) is None
 
 
 class DeviceUnderTrial:
@@ -40,15 +45,10 @@ class DeviceUnderTrial:
 
     def arithmetic(self, number_type: str) -> Trials:
         """Multiply-adds of this number type in registers and shared memory; each counts as two operations."""
-        capability = self.facts.capability
-        if not _native.has_device_arithmetic(number_type, capability):
-            raise NotAvailable(_why_not(number_type, capability))
-        if number_type == "fp8" and capability != _HOPPER and self.facts.driver_cuda_version < _FP8_SINCE:
-            raise NotAvailable("products of fp8 need a driver for CUDA 12.4 or later")
-        if number_type == "fp4" and self.facts.driver_cuda_version < _FP4_SINCE:
-            raise NotAvailable("products of fp4 need a driver for CUDA 12.9 or later")
+        if why := _why_absent(number_type, self.facts):
+            raise NotAvailable(why)
         with native_errors_explained():
-            trials = _native.device_arithmetic_trials(self._stream, number_type, capability)
+            trials = _native.device_arithmetic_trials(self._stream, number_type, self.facts.capability)
             return Trials(trials.instructions, trials)
 
     def triad(self, size_bytes: int) -> Trials:
@@ -69,8 +69,12 @@ class DeviceUnderTrial:
             return Trials("", trials), trials.is_direct
 
 
-def _why_not(number_type: str, capability: int) -> str:
-    device = f"compute capability {capability // 10}.{capability % 10}"
-    if number_type in ("tf32", "fp16", "bf16", "fp8", "fp4", "int8") and capability >= 100:
-        return f"the matrix units of {device} are not measured"
-    return f"no instructions of {device} for it are measured"
+def _why_absent(number_type: str, facts: _native.DeviceFacts) -> str | None:
+    """Explain why there are no kernels for such a device, or why its driver cannot load them; None if it can."""
+    capability = facts.capability
+    if not _native.has_device_arithmetic(number_type, capability):
+        return f"no instructions of compute capability {capability // 10}.{capability % 10} for it are measured"
+    needed = _CUDA_WITH_PTX.get(_native.device_arithmetic_ptx(number_type, capability), 0)
+    if facts.driver_cuda_version < needed:
+        return f"its instructions need a driver for CUDA {needed // 1000}.{needed % 1000 // 10} or later"
+    return None

@@ -1,11 +1,14 @@
 """The roofs of a GPU: the most operations and bytes per second that it and its links reach, measured once and kept.
 
 A separate process measures, so that a race finds the device as it was: nothing of it started, and all its memory free.
+Kernels that have never run on such a device are tried in further processes before, one for each number type, because
+an illegal instruction or address would break the context, and with it the other roofs.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -14,9 +17,9 @@ from typing import TypeVar
 
 import msgspec
 
-from fairlap.engine.cuda.roofs import DeviceUnderTrial, device_facts
+from fairlap.engine.cuda.roofs import DeviceUnderTrial, device_facts, is_unproven
 from fairlap.engine.roofs import Trials
-from fairlap.errors import FairlapError, NotAvailable, reason_of
+from fairlap.errors import FairlapError, NotAvailable, last_line, reason_of
 from fairlap.machine.hardware.cuda_devices import board_of
 from fairlap.machine.hardware.device_links import BETWEEN, host_links, links_between, other_devices, trained_pcie
 from fairlap.machine.hardware.gpu import gpus
@@ -28,6 +31,7 @@ NUMBER_TYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "fp64")
 CACHE = "L2"
 
 _KERNELS = 4  # raised when kernels change, so that kept figures are measured again
+_WITH_UNPROVEN = ".1"  # raised when those change that only devices with unproven kernels have
 _SECONDS = 0.6  # for each roof
 _TURNS = 5  # the roofs take turns, so that a change of the clock does not meet all trials of one
 _SHARE_OF_CACHE = 0.25  # some devices have it in halves, and keep copies of the other half
@@ -36,7 +40,9 @@ _LEAST_TIMES_THE_CACHE = 4
 _LEAST_MEMORY_BYTES = 512 * 2**20
 _SHARE_OF_MEMORY = 0.25
 _LONGEST_S = 180.0
+_LONGEST_TRIAL_S = 40.0  # loading, checking and a short trial take seconds; the engine itself gives up after 30
 _PEERS = "--peers"
+_TRIAL_OF = "--trial-of"
 
 
 def roofs_of_device(device: str, *, again: bool = False) -> Roofs:
@@ -74,11 +80,11 @@ def kept_roofs_of_device(device: str) -> Roofs | None:
 
 
 def measured_on_device(device: str, seconds: float = _SECONDS) -> Roofs:
-    """In this process, with ``seconds`` of the device's time for each roof."""
+    """In this process, with ``seconds`` of the device's time for each roof, and in those that try kernels before it."""
+    absent = _failures_apart(device)
     tried = DeviceUnderTrial(_number(device))
-    absent: dict[str, str] = {}
     arithmetic: dict[str, Trials] = {}
-    for name in NUMBER_TYPES:
+    for name in (each for each in NUMBER_TYPES if each not in absent):
         try:
             arithmetic[name] = tried.arithmetic(name)
         except NotAvailable as error:
@@ -123,18 +129,47 @@ def working_sets(cache_bytes: int, free_bytes: int) -> dict[str, int | str]:
     return found
 
 
+def _unproven(device: str) -> list[str]:
+    """Find the number types with kernels that no such device has run. This starts the driver and no device."""
+    facts = device_facts(_number(device))
+    return [name for name in NUMBER_TYPES if is_unproven(name, facts)]
+
+
+def _failures_apart(device: str) -> dict[str, str]:
+    """Try each type with such kernels in a process of its own, and say why it failed, where it did."""
+    reasons: dict[str, str] = {}
+    for name in _unproven(device):
+        try:
+            _output_of(device, _TRIAL_OF, name, longest_s=_LONGEST_TRIAL_S)
+        except NotAvailable as error:
+            why = str(error).partition(". ")[0]  # what follows is about a context that has ended with its process
+            reasons[name] = f"its kernels were tried in a separate process: {why}"
+    return reasons
+
+
 def _measured_apart(device: str, kind: type[Measured], *options: str) -> Measured:
+    longest_s = _LONGEST_S + (0 if _PEERS in options else _LONGEST_TRIAL_S * len(_unproven(device)))
+    try:
+        return msgspec.json.decode(_output_of(device, *options, longest_s=longest_s), type=kind)
+    except NotAvailable as error:
+        raise NotAvailable(f"the roofs of {device} could not be measured: {error}") from None
+
+
+def _output_of(device: str, *options: str, longest_s: float) -> str:
+    """Run this module in another process; raise NotAvailable with the reason in one line where that fails."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "fairlap.machine.hardware.device_roofs", device, *options]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotAvailable(f"the roofs of {device} could not be measured: {reason_of(error)}") from None
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=longest_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise NotAvailable(f"it had not ended after {longest_s:g} seconds") from None
+    except OSError as error:
+        raise NotAvailable(reason_of(error)) from None
+    if done.returncode < 0:
+        raise NotAvailable(f"{signal.Signals(-done.returncode).name} ended it")
     if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        why = lines[-1] if lines else f"the process that measures ended with status {done.returncode}"
-        raise NotAvailable(f"the roofs of {device} could not be measured: {why}")
-    return msgspec.json.decode(done.stdout, type=kind)
+        raise NotAvailable(last_line(done.stderr) or f"it ended with status {done.returncode}")
+    return done.stdout
 
 
 def _number(device: str) -> int:
@@ -155,15 +190,18 @@ def _file_of(device: str) -> Path:
         "cuda": str(known.driver_cuda_version),
         "power limit": str(own[0].power_limit_mw if own else None),
         "lanes": str(own[0].pcie_width if own else None),
-        "kernels": str(_KERNELS),
+        "kernels": str(_KERNELS) + (_WITH_UNPROVEN if _unproven(device) else ""),
     }
     return file_for(facts, "gpu")
 
 
 def _main(device: str, *options: str) -> int:
     try:
-        if _PEERS in options:
-            measured: object = links_between(_number(device), _SECONDS)
+        measured: object = None
+        if _TRIAL_OF in options:
+            DeviceUnderTrial(_number(device)).arithmetic(options[-1]).take(0.0)
+        elif _PEERS in options:
+            measured = links_between(_number(device), _SECONDS)
         else:
             measured = measured_on_device(device)
         print(msgspec.json.encode(measured).decode())
