@@ -38,7 +38,8 @@ def machine_of(capability: int) -> Machine:
 @contextmanager
 def empty_cache() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAIRLAP_CACHE", folder)
+        patch.setenv("FAIRLAP_CACHE", f"{folder}/given")
+        patch.setenv("XDG_CACHE_HOME", f"{folder}/user")  # whose roofs are read too
         yield Path(folder)
 
 

@@ -87,7 +87,8 @@ def test_the_reason_of_a_trial_is_kept_with_the_roofs() -> None:
     Machine()
     plants = {"bf16": "sys.exit('no such unit')"}
     with tempfile.TemporaryDirectory() as folder, unproven("bf16"), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAIRLAP_CACHE", folder)
+        patch.setenv("FAIRLAP_CACHE", f"{folder}/given")
+        patch.setenv("XDG_CACHE_HOME", f"{folder}/user")
         with trial_processes(plants=plants):
             measured = measured_on_device("cuda:0", seconds=0.01)
         patch.setattr(device_roofs, "_measured_apart", lambda *_: measured)
