@@ -281,6 +281,7 @@ def test_a_wait_is_bounded_and_one_in_vain_leaves_the_sums_uncounted(kernel: Ker
     assert code.index("bra LEAVE") < code.index("tcgen05.ld") < code.index("LEAVE:\n") < code.index("tcgen05.dealloc")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DISASSEMBLER is None, reason="there is no nvdisasm here")
 @each_purpose
 @pytest.mark.parametrize(("kernel", "assembler", "capability"), [case for case in CASES if case.values[0] in OURS])
