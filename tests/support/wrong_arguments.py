@@ -82,7 +82,7 @@ class Called:
         except FairlapError as error:
             text = str(error)
             found = None if " raised " in text else _OF_LIBRARIES.search(text)  # what a callable raised is quoted
-            return f"{found.group()!r} in {text!r}" if found or not text else ""
+            return "no message" if not text else f"{found.group()!r} in {text!r}" if found else ""
         except TypeError as error:
             of_the_call = error.__traceback__ is not None and error.__traceback__.tb_next is None
             return "" if of_the_call else f"TypeError: {error}"

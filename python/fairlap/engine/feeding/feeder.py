@@ -19,11 +19,17 @@ from fairlap.engine import _native
 from fairlap.engine.arguments import number_of, one_of, path_text, whole_number
 from fairlap.engine.feeding.npy_header import npy_header
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shown
+from fairlap.lazily import lookup
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from fairlap.engine._native import Batch, CopyTimes, StallTimes
+    from fairlap.engine._native import Batch, BatchReleased, CopyTimes, LinkFailed, StallTimes
+
+__all__ = ["Batch", "BatchReleased", "CopyTimes", "Feeder", "FeedingFailed", "LinkFailed", "RawFile", "StallTimes"]
+_NATIVE = ("Batch", "BatchReleased", "CopyTimes", "LinkFailed", "StallTimes")
+
+__getattr__ = lookup(__name__, dict.fromkeys(_NATIVE, "fairlap.engine._native"))
 
 SLOTS = 4
 PATIENCE_S = 10.0

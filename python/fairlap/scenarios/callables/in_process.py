@@ -230,7 +230,7 @@ def _answers(
 
 
 def _inputs_of(inputs: Inputs | Sequence[Inputs] | None, seed: int) -> tuple[Draw, bool]:
-    given = [] if inputs is None else list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    given: list[Any] = [] if inputs is None else list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     functions = [each for each in given if not isinstance(each, str)]
     if unknown := [each for each in given if isinstance(each, str) and each != STRUCTURAL]:
         raise InvalidRequest(f"inputs= has {shown(unknown[0])}; it takes a function that draws, and {STRUCTURAL!r}")
