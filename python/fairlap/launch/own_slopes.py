@@ -83,7 +83,12 @@ class SlopesOfSource(OwnSlopes):
         if self._stopped is not None:
             self._stopped.thaw()
         late = threading.Event()
-        ended = threading.Timer(LIMIT_S, lambda: (late.set(), process.terminate()))
+
+        def give_up() -> None:
+            late.set()
+            process.terminate()
+
+        ended = threading.Timer(LIMIT_S, give_up)
         ended.daemon = True
         ended.start()
         try:
