@@ -11,6 +11,8 @@ NATIVE := $(shell find cpp cmake -type f 2>/dev/null) CMakeLists.txt CMakePreset
 # One more than the cores that CI has, since tests wait for processes for a third of their time.
 JOBS ?= 3
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
+# Of large downloads: pip shows how far they are where a terminal is there.
+LARGE_PIP := $(BIN)/pip install $(shell test -t 2 || echo --quiet) --constraint constraints.txt
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes; without kept bytecode each of them would compile fairlap again.
@@ -272,7 +274,8 @@ $(VENV)/.editable: pyproject.toml constraints.txt
 
 # After the frameworks, because two pips must not install into one environment at the same time.
 $(VENV)/.dev: $(VENV)/.frameworks
-	$(PIP) --group dev
+	@echo "Installing what the tests need, such as Ray, Transformers and linters: some hundred megabytes, 1 to 3 minutes."
+	$(LARGE_PIP) --group dev
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.editable
@@ -284,8 +287,9 @@ $(VENV)/.bench: $(VENV)/.editable
 	touch $@
 
 $(VENV)/.frameworks: $(VENV)/.editable
-	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime and others: over a gigabyte, some minutes."
-	$(PIP) 'fairlap[frameworks,report,onnx,metrics]'
+	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime, OpenVINO and others: 1 to 2 GB of downloads, more where pip"
+	@echo "picks PyTorch with CUDA; it took 2 to 7 minutes where it was tried."
+	$(LARGE_PIP) 'fairlap[frameworks,report,onnx,metrics]'
 	touch $@
 
 # The library of CUPTI, which comes along with its headers, is removed.

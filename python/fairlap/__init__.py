@@ -79,7 +79,7 @@ _HOME = {
     "Rotate": "fairlap.engine",
     "floor": "fairlap.engine",
     "measure": "fairlap.engine",
-    "__version__": "fairlap.engine",
+    "__version__": "fairlap.version",
 }
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairlap.cli.races.run_race import RunOutput
     from fairlap.engine import NativeFunction
     from fairlap.race.planning.plan import Plan
+    from fairlap.render.outputs import Format
     from fairlap.request.race_request import RaceRequest
     from fairlap.results.choice.choice import Choice
     from fairlap.results.results import Results
@@ -63,7 +64,7 @@ def compare(
         raise InvalidRequest('name the contestants: compare("model.onnx", on=["onnxruntime", "jax"])')
     if isinstance(what, Mapping):
         raise InvalidRequest("callables run in this process; `on` is for a model")
-    return _raced((what,) if isinstance(what, str) else tuple(what), on, options)
+    return _raced(what, on, options)
 
 
 def compare_over(
@@ -81,12 +82,11 @@ def compare_over(
     decide their formats. Further options are those of
     :func:`fairlap.scenarios.callables.axes.over_axes.compare_over`.
     """
-    from fairlap.cli.options.output_options import writable
-    from fairlap.render.encoders import SUFFIXES, write_document
+    from fairlap.render.encoders import write_document
     from fairlap.scenarios.callables.axes.over_axes import compare_over as compare_callables
     from fairlap.scenarios.callables.render.axes_document import document_of
 
-    files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
+    files = _files(output)
     result = compare_callables(callables, inputs=inputs, axes=axes, **options)
     for failure in write_document(document_of(result), files):
         warnings.warn(str(failure), stacklevel=2)
@@ -114,14 +114,14 @@ def choose(
     decide their formats. Nothing is stored.
     """
     from fairlap.choice.choose import choose_by_request, question_of
-    from fairlap.cli.options.output_options import writable
     from fairlap.render.choice.document import document_of
-    from fairlap.render.encoders import SUFFIXES, write_document
+    from fairlap.render.encoders import write_document
+    from fairlap.request.python_options import request_from_python, texts_in
 
-    files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
+    files = _files(output)
     given = {**options, "inputs": inputs, "labels": labels, "metric": metric}
     with ScratchFolder() as folder:
-        request = _request((models,) if isinstance(models, str) else tuple(models), on, given, folder)
+        request = request_from_python(texts_in("models", models), on, given, folder)
         found = choose_by_request(request, question_of(request, minimise, score_margin, max_drop))
     for failure in write_document(document_of(found), files):
         warnings.warn(str(failure), stacklevel=2)
@@ -137,60 +137,23 @@ def load(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) 
     from fairlap.request.fields.load import LoadRequest
 
     of_load = {name: options.pop(name) for name in LoadRequest.__struct_fields__ if name in options}
-    return _raced((what,) if isinstance(what, str) else tuple(what), on, {**options, "load": of_load})
+    return _raced(what, on, {**options, "load": of_load})
 
 
-def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any]) -> Results:
+def _raced(what: object, on: object, options: Mapping[str, Any]) -> Results:
+    from fairlap.request.python_options import request_from_python, texts_in
+
     with ScratchFolder() as folder:
-        return _results(_request(models, on, options, folder))
+        return _results(request_from_python(texts_in("what", what), on, options, folder))
 
 
-def _request(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any], folder: Path) -> RaceRequest:
-    """Arrays are written into the folder."""
-    import msgspec
+def _files(output: object) -> list[tuple[Path, Format]]:
+    """Check the files that a document is written to."""
+    from fairlap.cli.options.output_options import writable
+    from fairlap.render.encoders import SUFFIXES
+    from fairlap.request.python_options import texts_in
 
-    from fairlap.request.race_request import RaceRequest
-
-    texts = {**options, **_as_texts(options, folder)}
-    unknown = set(texts) - set(RaceRequest.__struct_fields__)
-    if unknown:
-        raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
-    named: dict[str, Any] = {"models": models, **texts}
-    if on or "commands" not in texts:
-        named["contestants"] = on if isinstance(on, str) else list(on)
-    try:
-        return msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(str(error)) from None
-
-
-def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Sizes, ranges and arrays as the options of a request file."""
-    texts: dict[str, Any] = {}
-    if isinstance(options.get("output"), str | Path):
-        texts["output"] = (options["output"],)
-    if isinstance(options.get("require"), list | tuple):
-        texts["require"] = ",".join(options["require"])
-    shapes, dims, ranges, inputs = (options.get(name) for name in ("shapes", "dims", "ranges", "inputs"))
-    if isinstance(shapes, Mapping):
-        texts["shapes"] = (",".join(f"{name}:[{','.join(map(str, sizes))}]" for name, sizes in shapes.items()),)
-    if isinstance(dims, Mapping):
-        texts["dims"] = ",".join(f"{name}={size}" for name, size in dims.items())
-    if isinstance(ranges, Mapping):
-        texts["ranges"] = tuple(f"{name}:{low}..{high}" for name, (low, high) in ranges.items())
-    if isinstance(inputs, Mapping):
-        import numpy as np
-
-        named: dict[str, Any] = {name: np.asarray(array) for name, array in inputs.items()}
-        np.savez(folder / "inputs.npz", **named)
-        texts["inputs"] = str(folder / "inputs.npz")
-    for name in ("labels", "groups"):
-        if options.get(name) is not None and not isinstance(options[name], str):
-            import numpy as np
-
-            np.save(folder / f"{name}.npy", np.asarray(options[name]), allow_pickle=False)
-            texts[name] = str(folder / f"{name}.npy")
-    return texts
+    return writable(map(Path, texts_in("output", output)), only=SUFFIXES)
 
 
 def _results(request: RaceRequest) -> Results:

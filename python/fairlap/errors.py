@@ -91,11 +91,16 @@ def detail_of(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """Show any object in one line, even when its own text raises."""
+    """Show any object in one line, even when its own text raises, and arrays by their shape."""
+    kind = type(value)
     try:
-        return shortened(repr(value))
-    except Exception:
-        return f"an object of type {type(value).__qualname__}"
+        if kind.__name__ == "ndarray":
+            return f"an array of shape {tuple(value.shape)}"  # type: ignore[attr-defined]
+        if kind.__repr__ is not object.__repr__:
+            return shortened(repr(value))
+    except Exception:  # of its own text, or it is no array
+        return f"an object of type {kind.__qualname__}"
+    return f"an object of type {kind.__qualname__}"
 
 
 def described(error: BaseException) -> str:

@@ -33,6 +33,8 @@ _USAGE_OF_OPTIONS = "options are Python's, as of fairlap.compare: %%fairlap budg
 
 def load_ipython_extension(shell: Any) -> None:
     """Add ``%fairlap`` and ``%%fairlap`` to IPython."""
+    if not callable(getattr(shell, "register_magic_function", None)):
+        raise InvalidRequest("IPython calls this, with its shell; there, write: %load_ext fairlap")
 
     def fairlap(line: str, cell: str | None = None) -> InProcessComparison:
         """Race snippets: %fairlap sorted(a) ; sorted(b), or a cell with a line `## NAME` above each of them."""

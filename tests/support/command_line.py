@@ -51,11 +51,16 @@ def fairlap(
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
-def here(*arguments: object, cwd: Path | None = None, **variables: object) -> subprocess.CompletedProcess[str]:
-    """Run `fairlap` in this process, which is quicker, where nothing of its own process is seen."""
+def here(
+    *arguments: object, cwd: Path | None = None, output: Path | None = None, **variables: object
+) -> subprocess.CompletedProcess[str]:
+    """Run `fairlap` in this process, which is quicker, where nothing of its own process is seen.
+
+    ``output`` is written to instead of kept.
+    """
     command = ["fairlap", *map(str, arguments)]
     with (
-        tempfile.TemporaryFile("w+") as printed,
+        tempfile.TemporaryFile("w+") if output is None else output.open("w") as printed,
         tempfile.TemporaryFile("w+") as errors,
         pytest.MonkeyPatch.context() as patch,
     ):
@@ -72,8 +77,9 @@ def here(*arguments: object, cwd: Path | None = None, **variables: object) -> su
         texts = []
         for stream, file in ((sys.stdout, printed), (sys.stderr, errors)):
             stream.flush()
-            file.seek(0)
-            texts.append(file.read())
+            if file.readable():
+                file.seek(0)
+            texts.append(file.read() if file.readable() else "")
     return subprocess.CompletedProcess(command, int(ended.value.code or 0), *texts)
 
 

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from fairlap import __version__
 from fairlap.launch.cluster.cluster import Ended, Node
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import draw_plan
@@ -15,6 +14,7 @@ from fairlap.request.work import Work
 from fairlap.store.tables import stored_process
 from fairlap.sweep.block import BlockReport, BlockTask
 from fairlap.sweep.machine_here import Machine
+from fairlap.version import __version__
 from runs_for_rows import MACHINE, a_process
 from runs_in_store import samples_of
 
@@ -23,7 +23,7 @@ Answer = Callable[[Node, BlockTask], BlockReport | None]
 
 
 def a_machine(name: str, **changes: object) -> Machine:
-    made = Machine(name, f"host of {name}", (0, 1), dict(MACHINE), str(__version__), platform.python_version())
+    made = Machine(name, f"host of {name}", (0, 1), dict(MACHINE), __version__, platform.python_version())
     return msgspec.structs.replace(made, **changes)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from fairlap.engine import __version__
 from fairlap.launch.cluster.called_program import ProgramLost
 from fairlap.request.fields.server_address import ServerAddress
 from fairlap.scenarios.streams.answers import Answer
@@ -38,6 +37,7 @@ from fairlap.scenarios.streams.several_clients.messages import (
     Answer as Reply,
 )
 from fairlap.scenarios.streams.workload.sessions import Session
+from fairlap.version import __version__
 
 TOKENS = 3
 
@@ -85,7 +85,7 @@ class ScriptedClient:
     def _answer(self, asked: Call) -> Reply:
         match asked:
             case Describe():
-                return Description(self.host, self.host, str(__version__))
+                return Description(self.host, self.host, __version__)
             case ReadClock():
                 return ClockRead(self._now_ns(), self._now_ns())
             case Prepare(share):

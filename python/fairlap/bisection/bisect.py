@@ -39,25 +39,21 @@ def bisect(
 
     from fairlap.bisection.bisect_request import E_BISECT, BisectRequest, RacedModel
     from fairlap.bisection.searching import searched
-    from fairlap.errors import InvalidRequest
     from fairlap.judgement.judge_request import Benchmark
+    from fairlap.request.python_options import texts_in
+    from fairlap.request.toml_file import from_python
     from fairlap.request.units import Share
 
     def taken(kind: type[msgspec.Struct]) -> dict[str, Any]:
         return {name: options.pop(name) for name in kind.__struct_fields__ if name in options}
 
-    named = (releases,) if isinstance(releases, str | Path) else tuple(releases)
     given = {
         "good": good,
         "bad": bad,
-        "releases": tuple(map(str, named)),
+        "releases": texts_in("releases", releases),
         "benchmark": {**taken(Benchmark), "call": call, "command": command},
         "model": {**taken(RacedModel), "model": model, "on": on},
         "sure": float(Share(sure)),
         **{name: str(value) if isinstance(value, Path) else value for name, value in options.items()},
     }
-    try:
-        request = msgspec.convert(given, BisectRequest, dec_hook=lambda kind, value: kind(value))
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(str(error), code=E_BISECT) from None
-    return searched(request)
+    return searched(from_python(given, BisectRequest, E_BISECT))

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from fairlap.engine import __version__
 from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
 from fairlap.render.report.still_page import still_page
 from fairlap.store.runs.listed_works import listed_works
 from fairlap.store.search import RunSummary, State, Wanted
+from fairlap.version import __version__
 
 _STYLE = """
 form { margin-top: 1.5rem; } fieldset { align-items: end; gap: .6rem 1rem; margin-bottom: 1rem; }

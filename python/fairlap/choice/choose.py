@@ -9,7 +9,7 @@ from typing import get_args
 import msgspec
 
 from fairlap import verdict
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, shown
 from fairlap.frameworks.programs.command import require_programs
 from fairlap.interrupts import ignore_signals, status_of
 from fairlap.machine.facts import machine_facts
@@ -29,7 +29,8 @@ from fairlap.race.scenario_side import sides_asked
 from fairlap.race.stopping import Ending
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Share
-from fairlap.results.choice.choice import Choice, Objective
+from fairlap.request.work import Objective
+from fairlap.results.choice.choice import Choice
 from fairlap.results.choice.choice_of_results import ChoiceQuestion, choice_of
 from fairlap.results.decision.required_measured import require_computed
 from fairlap.results.decision.requirements import requirements_of
@@ -67,8 +68,8 @@ def question_of(
             code="E_METRIC",
         )
     objectives = get_args(Objective)
-    if minimise and minimise not in objectives:
-        raise InvalidRequest(f"--minimise must be one of {', '.join(objectives)} (got {minimise!r})", code=CODE)
+    if not isinstance(minimise, str) or (minimise and minimise not in objectives):
+        raise InvalidRequest(f"--minimise must be one of {', '.join(objectives)} (got {shown(minimise)})", code=CODE)
     if minimise == "cost" and not request.price:
         raise InvalidRequest("--minimise cost needs the price of an hour; give it with --price", code=CODE)
     given = [each.title or "other modes" for each in sides_asked(request) if not each.is_for_choices]

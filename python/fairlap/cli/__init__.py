@@ -12,7 +12,14 @@ from importlib.util import find_spec
 import click
 
 from fairlap.cli.help import Group
-from fairlap.cli.output import discard_output, filter_output, print_error
+from fairlap.cli.output import (
+    discard_output,
+    filter_output,
+    print_error,
+    set_statuses,
+    status_of_error,
+    status_of_loss,
+)
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, NotWritten, shortened
 from fairlap.interrupts import status_of
@@ -65,8 +72,11 @@ _STORED_RUNS = {
     "recipe": "Write a container and commands that repeat a run.",
 }
 
-_ONE_IS_A_RESULT = frozenset(("bisect", "diff", "judge", "stale", "verify"))
-"""Commands whose status 1 means something else than that a result or a file is lost, which is an error of theirs."""
+STATUSES = {
+    **dict.fromkeys(("gate", "pull-request"), 3),
+    **dict.fromkeys(("bisect", "choose", "diff", "doctor", "judge", "self-test", "stale", "suite", "verify"), 2),
+}
+"""Of errors, and of output that is lost, where 1 means something else than that a result or a file is lost."""
 
 _FOLDERS = {
     **dict.fromkeys(("bisect", "choose", "judge", "pull-request", "suite"), "decisions"),
@@ -109,7 +119,7 @@ class LazyCommands(Group):
 def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    from fairlap.engine import __version__
+    from fairlap.version import __version__
 
     click.echo(f"fairlap {__version__}")
     ctx.exit()
@@ -209,6 +219,8 @@ def main() -> None:
     arguments = _without_debug(sys.argv[1:])
     debug = len(arguments) < len(sys.argv) - 1
     as_json = "--json" in arguments
+    status = STATUSES.get(next(iter(arguments), ""))
+    set_statuses() if status is None else set_statuses(error=status, loss=status)
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
@@ -222,12 +234,12 @@ def main() -> None:
             traceback.print_exc()
         if is_for_lack_of_files(error):
             print_error(why_too_few(), NotAvailable.code, as_json=as_json)
-            sys.exit(2)
+            sys.exit(status_of_error())
         discard_output()
         reason = error.strerror or str(error)
         where = f"{error.filename}: {reason}" if error.filename else f"{reason}; the output is incomplete"
         print_error(where, "E_FILE", as_json=as_json)
-        sys.exit(1)
+        sys.exit(status_of_loss())
     except click.ClickException as error:
         _print_refusal(error, as_json=as_json)
         sys.exit(error.exit_code)
@@ -238,4 +250,4 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         print_error(*_refusal(error), as_json=as_json)
-        sys.exit(1 if isinstance(error, NotWritten) and _ONE_IS_A_RESULT.isdisjoint(arguments[:1]) else 2)
+        sys.exit(status_of_loss() if isinstance(error, NotWritten) else status_of_error())

@@ -24,6 +24,24 @@ _SAY_ALL = ("E_FAIRLAP", "E_REQUEST", "E_USAGE")
 """Codes of many causes, whose message alone can say what to do."""
 
 _printed_json = False
+_error, _loss = 2, 1
+
+
+def set_statuses(*, error: int = 2, loss: int = 1) -> None:
+    """Set the exit statuses of an error, and of output or a file that is lost.
+
+    Where 1 is a verdict, such as a failed gate, output that is lost must not end with it.
+    """
+    global _error, _loss
+    _error, _loss = error, loss
+
+
+def status_of_error() -> int:
+    return _error
+
+
+def status_of_loss() -> int:
+    return _loss
 
 
 def print_json(document: PrintedDocument | RunDocument) -> None:
@@ -47,7 +65,7 @@ def print_result(document: PrintedDocument | RunDocument, text: str, *, as_json:
 def print_document(document: Document, *, as_json: bool, files: Sequence[tuple[Path, Format]]) -> int:
     """Write the document to each file in its format, and print its text, or with --json its data.
 
-    Returns 1 where a file could not be written or drawn, which is said after the text, and 0 otherwise.
+    Returns the status of a loss where a file could not be written or drawn, which is said after the text, or 0.
     """
     from fairlap.render.encoders import write_document
     from fairlap.render.encoders.text import text_of
@@ -58,7 +76,7 @@ def print_document(document: Document, *, as_json: bool, files: Sequence[tuple[P
     finally:  # also when standard output is full or closed
         for error in failures:
             print_error(str(error), error.code)
-    return int(bool(failures))
+    return status_of_loss() if failures else 0
 
 
 def _encoded(document: PrintedDocument | RunDocument) -> bytes:

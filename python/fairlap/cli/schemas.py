@@ -11,15 +11,18 @@ import msgspec
 from fairlap.bisection.bisection import Bisection
 from fairlap.board.board import BoardDocument
 from fairlap.cli import catalogue
-from fairlap.cli.commands import explain, self_test, sweep
+from fairlap.cli.commands import explain
 from fairlap.cli.commands.decisions import suite
 from fairlap.cli.commands.machine import doctor, envs, floor, roofs
-from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, runs_attach, verify
+from fairlap.cli.commands.stored_runs import bundle, runs_attach, verify
 from fairlap.cli.races import conversion
+from fairlap.cli.races.self_test_trials import SelfTestDocument
 from fairlap.compression.forms import Compression
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
+from fairlap.history.gate import GateDocument
 from fairlap.history.recheck import Recheck
+from fairlap.history.runs_differ import RunsDiffer
 from fairlap.history.stale import Staleness
 from fairlap.json_schemas import plain_schema
 from fairlap.judgement.judgement import Judgement
@@ -30,6 +33,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.render.across.document import RunsAcross
 from fairlap.render.trends.document import HistoryDocument
 from fairlap.results.choice.choice import Choice
+from fairlap.results.row import RowsDocument
 from fairlap.scenarios.callables.axes.axes_document import AxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
 from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
@@ -40,7 +44,7 @@ from fairlap.store.runs.run_file import RunDocument
 from fairlap.store.search import RunSummaries
 from fairlap.store.shared.sending import CarriedRuns
 from fairlap.suite.suite_document import SuiteDocument
-from fairlap.sweep.summary import SweepDocument
+from fairlap.sweep.summary import SweepDocument, SweepPlans
 from fairlap.watch.run import ReadingsOfInterval
 
 FOLDER = Path("docs/reference/schemas")
@@ -56,7 +60,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "suite run, suite show": SuiteDocument,
     "suite list": suite.SuiteList,
     "sweep": SweepDocument,
-    "sweep --dry-run": sweep.SweepPlans,
+    "sweep --dry-run": SweepPlans,
     "convert": conversion.Proof,
     "compress": Compression,
     "list models": catalogue.ModelList,
@@ -75,7 +79,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "stability": StabilityTable,
     "mistakes": MistakesResult,
     "watch, a line for each interval": ReadingsOfInterval,
-    "self-test": self_test.SelfTestDocument,
+    "self-test": SelfTestDocument,
     "explain": explain.AllCodes,
     "explain CODE": explain.ExplainedCode,
     "choose": Choice,
@@ -88,10 +92,10 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "history": HistoryDocument,
     "stale": Staleness,
     "rerun --recheck": Recheck,
-    "diff": diff.RunsDiffer,
+    "diff": RunsDiffer,
     "across": RunsAcross,
-    "gate": gate.GateDocument,
-    "export": export.RowsDocument,
+    "gate": GateDocument,
+    "export": RowsDocument,
     "bundle": bundle.WrittenBundle,
     "board": BoardDocument,
     "verify": verify.VerificationDocument,

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 
 from fairlap.cli.output import print_note
-from fairlap.engine.timed_calls import ASLEEP
 from fairlap.errors import FairlapError
 from fairlap.suggestions import part_named
 
@@ -25,6 +24,8 @@ def waiting_line(names: Sequence[str], expected_s: float | None) -> Iterator[Non
 
     The thread sleeps until then, and nothing is printed while calls are timed as expected.
     """
+    from fairlap.engine.timed_calls import ASLEEP
+
     over, main = threading.Event(), threading.get_ident()
     after_s = AFTER_S + (UNKNOWN_S if expected_s is None else expected_s)
     began_s = time.monotonic()

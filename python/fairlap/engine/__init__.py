@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING
 from fairlap.lazily import lookup
 
 if TYPE_CHECKING:
-    from fairlap.engine._native import Clock, Interval, MeasurementInProgress, __version__
+    from fairlap.engine._native import (
+        Batch,
+        BatchReleased,
+        Clock,
+        CopyTimes,
+        Interval,
+        LinkFailed,
+        MeasurementInProgress,
+        StallTimes,
+        __version__,
+    )
     from fairlap.engine.clocks import clock_named
     from fairlap.engine.cuda.libraries import DeviceFailed
     from fairlap.engine.cuda.request import Rotate
     from fairlap.engine.cuda.stream_calls import time_on_stream
     from fairlap.engine.cuda.stream_measurement import StreamMeasurement
     from fairlap.engine.cuda.streams import stream_of
-    from fairlap.engine.feeding.feeder import (
-        Batch,
-        BatchReleased,
-        CopyTimes,
-        Feeder,
-        FeedingFailed,
-        LinkFailed,
-        RawFile,
-        StallTimes,
-    )
+    from fairlap.engine.feeding.feeder import Feeder, FeedingFailed, RawFile
     from fairlap.engine.floors import floor
     from fairlap.engine.measure_call import measure
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
@@ -64,16 +65,16 @@ __all__ = [
 ]
 
 _HOME = {
-    "Batch": "fairlap.engine.feeding.feeder",
-    "BatchReleased": "fairlap.engine.feeding.feeder",
+    "Batch": "fairlap.engine._native",
+    "BatchReleased": "fairlap.engine._native",
     "Clock": "fairlap.engine._native",
-    "CopyTimes": "fairlap.engine.feeding.feeder",
+    "CopyTimes": "fairlap.engine._native",
     "DeviceFailed": "fairlap.engine.cuda.libraries",
     "DrawnCalls": "fairlap.engine.timed_calls",
     "Feeder": "fairlap.engine.feeding.feeder",
     "FeedingFailed": "fairlap.engine.feeding.feeder",
     "Interval": "fairlap.engine._native",
-    "LinkFailed": "fairlap.engine.feeding.feeder",
+    "LinkFailed": "fairlap.engine._native",
     "Measurement": "fairlap.engine.measurement",
     "MeasurementInProgress": "fairlap.engine._native",
     "NativeFunction": "fairlap.engine.native_functions",
@@ -81,7 +82,7 @@ _HOME = {
     "Quantity": "fairlap.engine.measurement",
     "RawFile": "fairlap.engine.feeding.feeder",
     "Rotate": "fairlap.engine.cuda.request",
-    "StallTimes": "fairlap.engine.feeding.feeder",
+    "StallTimes": "fairlap.engine._native",
     "StreamMeasurement": "fairlap.engine.cuda.stream_measurement",
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",
@@ -93,7 +94,8 @@ _HOME = {
     "time_on_stream": "fairlap.engine.cuda.stream_calls",
 }
 
-__getattr__ = lookup(__name__, _HOME)
+# What only reads results imports modules of this package, and works where the native module is not built.
+__getattr__ = lookup(__name__, _HOME, on_first_use=("_native",))
 
 
 def __dir__() -> list[str]:

@@ -50,7 +50,7 @@ def stop_rule(samples: int | None, seconds: float | None, target: float | None) 
 
 
 def warm_up_wish(warmup: int | Literal["auto"]) -> WarmUpWish:
-    if warmup == "auto":
+    if isinstance(warmup, str) and warmup == "auto":
         return WarmUpWish("found", 0)
     calls = whole_number("warmup", warmup, least=0, most=MOST_CALLS, or_else='"auto"')
     return WarmUpWish("calls", calls) if calls else WarmUpWish("none", 0)
@@ -58,7 +58,7 @@ def warm_up_wish(warmup: int | Literal["auto"]) -> WarmUpWish:
 
 def calls_per_sample_wish(calls_per_sample: int | Literal["auto"]) -> int:
     """Zero means "auto", as in the native engine."""
-    if calls_per_sample == "auto":
+    if isinstance(calls_per_sample, str) and calls_per_sample == "auto":
         return 0
     return whole_number("calls_per_sample", calls_per_sample, least=1, most=MOST_CALLS, or_else='"auto"')
 

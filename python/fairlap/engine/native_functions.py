@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlap.engine import _native
 from fairlap.engine.measurement import Notice
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, shown
 
 _NEEDS_INTERPRETER_LOCK = 4  # FUNCFLAG_PYTHONAPI, set on functions of ctypes.PyDLL and PYFUNCTYPE
 
@@ -31,7 +31,9 @@ class NativeFunction:
     def __post_init__(self) -> None:
         for field, value in (("address", self.address), ("context", self.context)):
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
-                raise InvalidRequest(f"the {field} of a native function must be an unsigned integer, not {value!r}")
+                raise InvalidRequest(
+                    f"the {field} of a native function must be an unsigned integer, not {shown(value)}"
+                )
         if self.address == 0:
             raise InvalidRequest("the address of a native function must not be zero")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text, verdict
 from fairlap.history.between_runs import Matched, RunsCompared, matched
 from fairlap.history.text import difference_text
+from fairlap.printed_document import PrintedDocument
 from fairlap.race.run import Run
 from fairlap.results.decision.gate_findings import E_QUANTITY, STATUSES, finite
 from fairlap.results.decision.gate_findings import Finding as Finding
@@ -20,6 +21,13 @@ from fairlap.results.quantities.other_quantities import figure_of, metrics_of_pr
 from fairlap.verdict import Change, Regression, RequiredChange
 
 _FEWEST_PROCESSES = 2
+
+
+class GateDocument(PrintedDocument, frozen=True, tag="fairlap.gate/1"):
+    exit_status: int
+    max_slowdown: float
+    findings: list[GateFinding]  # empty where the two runs have nothing in common
+    trades: tuple[str, ...] = ()  # what a faster contestant, or the faster of two runs, is shown to cost
 
 
 def finding_between(found: Regression, text: str, max_slowdown: float) -> Finding:

@@ -34,6 +34,7 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.stopping import Ending
+from fairlap.request.toml_file import from_python
 from fairlap.suite.found_suites import FoundOptions, open_suite, suite_hash
 from fairlap.verdict import ONE_SIDE
 
@@ -65,7 +66,7 @@ def judge(
     folder: what draws its arguments, and what answers right, by default the base; ``wait=False``, to be refused while
     another race uses the same cores; ``pass_env``, names of variables that both get although they look like secrets.
     """
-    of_command = {
+    of_benchmark = {
         name: options.pop(name) for name in ("reported", "same_output", "inputs", "reference") if name in options
     }
     only = options.pop("only", ())
@@ -74,16 +75,12 @@ def judge(
         "only": (only,) if isinstance(only, str) else only,
         "base": base,
         "change": change,
-        "benchmark": {"call": call, "command": command, **of_command},
+        "benchmark": {"call": call, "command": command, **of_benchmark},
         "suite": suite,
         "gain": None if gain is None else share_of_gain(gain),
     }
     texts = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
-    try:
-        request = msgspec.convert(texts, JudgeRequest, dec_hook=lambda kind, value: kind(value))
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(str(error), code=E_JUDGE) from None
-    return judge_request(request)
+    return judge_request(from_python(texts, JudgeRequest, E_JUDGE))
 
 
 def judge_request(

@@ -120,7 +120,8 @@ def require_gain(request: JudgeRequest) -> None:
 
 def share_of_gain(text: str | float) -> float:
     """Read a share; 0 asks for any gain at all."""
-    return 0.0 if str(text).strip().removesuffix("%") in ("0", "0.0") else float(Share(text))
+    is_none = isinstance(text, str | float | int) and str(text).strip().removesuffix("%") in ("0", "0.0")
+    return 0.0 if is_none else float(Share(text))
 
 
 def folders(request: JudgeRequest) -> tuple[Path, Path]:

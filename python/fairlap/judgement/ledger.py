@@ -144,6 +144,8 @@ class LedgerFile:
 @contextmanager
 def held_ledger(path: Path) -> Iterator[LedgerFile]:
     """Lock the ledger, through a file next to it, which the kernel frees however the process ends."""
+    if not path.name:
+        raise InvalidRequest(f"the ledger {str(path)!r} is not the name of a file", code="E_FILE")
     lock = path.with_name(f".{path.name}.lock")
     try:
         file = lock.open("w")

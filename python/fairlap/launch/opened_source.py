@@ -69,7 +69,10 @@ def opened(
         elif source.of_data:
             what = "reading and decoding all items, which passes are compared with"
         within_s = LIMIT_S if budget_s is None else max(budget_s, LEAST_TO_READ_S)
-        notify(f"{source.shown}: {what} (for {quantity_text.rough_duration(within_s)} at most)")
+        longest = f"for {quantity_text.rough_duration(within_s)} at most"
+        if budget_s is not None and budget_s < within_s:
+            longest += f", also with a budget of {quantity_text.seconds(budget_s)}"
+        notify(f"{source.shown}: {what} ({longest})")
         folder = _open(Order(source, dict(seeds), _scratch(), fp8), passed, within_s)
         _require_own(folder, source)
         _opened[key] = folder

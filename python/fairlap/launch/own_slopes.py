@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import subprocess
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -14,12 +15,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.opened_source import passed_to, process_of_source
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.machine.programs.process_tree import ProcessTree, children
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import bundle_in
+from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.sources.learning.serving import INPUT, WEIGHT, Ask, Begin, Computed, as_slopes
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import Batch, NotComputed, OwnSlopes, Slopes
@@ -79,6 +82,15 @@ class SlopesOfSource(OwnSlopes):
         assert process.stdout is not None
         if self._stopped is not None:
             self._stopped.thaw()
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            process.terminate()
+
+        ended = threading.Timer(LIMIT_S, give_up)
+        ended.daemon = True
+        ended.start()
         try:
             process.stdin.write(msgspec.json.encode(ask) + b"\n")
             process.stdin.flush()
@@ -86,7 +98,14 @@ class SlopesOfSource(OwnSlopes):
         except (OSError, *NOT_THE_DOCUMENT):
             self.close()
             text = self._bundle.source.text
+            if late.is_set():
+                within = quantity_text.rough_duration(LIMIT_S)
+                raise NotComputed(
+                    f"the reference of {text} was not computed within {within}", code="E_TIMEOUT"
+                ) from None
             raise NotComputed(f"the process that computes the gradients of {text} ended") from None
+        finally:
+            ended.cancel()
         self._stop(process.pid)
         return found
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 GROUP = "fairlap.workloads"
 SIZES = "sizes.toml"
+_REQUEST_FILE = ".toml"
+_MOST_NAMED = 5
 _OPERATIONS = "fairlap.bench_models.operations"
 _BUILT_IN = Path(__file__).parents[1] / "bench_models"
 
@@ -171,9 +173,15 @@ def is_unknown_size(text: str) -> bool:
 def _file_meant(name: str) -> str:
     """Name a file beside the one that is not there, whose suffix may be mistyped."""
     folder, file = os.path.split(name)
-    if os.path.lexists(name) or not os.path.isdir(folder or "."):  # noqa: PTH112  (as below)
+    if not os.path.isdir(folder or "."):  # noqa: PTH112  (a Path raises where the text is too long)
         return ""
-    return did_you_mean(file, os.listdir(folder or "."))  # noqa: PTH208
+    others = os.listdir(folder or ".")  # noqa: PTH208  (as above)
+    if not len(suffix := Path(name).suffix) > 1 or not set(suffix) <= set(_REQUEST_FILE):
+        return did_you_mean(file, others)
+    requests = sorted(each for each in others if each.endswith(_REQUEST_FILE))
+    few = ", ".join(requests[:_MOST_NAMED]) + (", ..." if len(requests) > _MOST_NAMED else "")
+    listed = f"the request files here are {few}" if requests else f"no request file ({_REQUEST_FILE}) is here"
+    return did_you_mean(file, requests) or listed
 
 
 def find(name: str, sizes: ItemSizes | None = None) -> Model:
@@ -195,8 +203,9 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
                 f"{name} is a folder without a saved_model.pb; give a file in it, or hf:{name} if transformers wrote it"
             )
         if Path(name).suffix or "/" in name:
-            near = "" if known else _file_meant(name)
-            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {near or known or _files_read()}")
+            if not known and not os.path.lexists(name):
+                raise InvalidRequest(f"there is no file {name}; {_file_meant(name) or _files_read()}")
+            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {known or _files_read()}")
         raise InvalidRequest(_no_model(name, packages))
     package = packages[name]
     try:

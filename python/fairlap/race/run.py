@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from fairlap.engine import __version__
 from fairlap.errors import FairlapError
 from fairlap.machine.hardware.device_roofs import kept_roofs_of_device, roofs_of_device
 from fairlap.machine.hardware.roofs import Roofs, kept_roofs, roofs_of, usable_cores
@@ -16,6 +15,7 @@ from fairlap.race.around_blocks.settings_search import SettingsSearch
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_file import checked_plan
 from fairlap.scenarios.process_result import ProcessResult, checked
+from fairlap.version import __version__
 
 RUN_FORMAT = 4
 _CONTINUED = "continued after block "
@@ -30,7 +30,7 @@ class Run(msgspec.Struct):
     wall_s: dict[str, float]
     began_at: str = ""  # in UTC, ISO 8601; empty in runs saved before it was kept
     ended_early: str = ""  # why; empty when every block of the plan ran
-    fairlap: str = str(__version__)
+    fairlap: str = __version__
     format: int = RUN_FORMAT
     profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them
     compilations: list[CompilationResult] = []  # from processes that were not raced

@@ -230,6 +230,9 @@ class Contestants(tuple[ContestantName, ...]):
                 raise InvalidRequest(f'a contestant is a text such as "torch" (got {part!r})', code="E_CONTESTANT")
         if any(map(str.strip, parts)) and not all(map(str.strip, parts)):
             shown = listed if isinstance(listed, str) else ",".join(parts)
+            if all(map(str.strip, parts[:-1])):  # a shell ends the argument at the space that follows
+                message = f"nothing follows the comma of {shown!r}; write contestants without spaces, or in quotes"
+                raise InvalidRequest(f"{message}: --on torch,jax or --on 'torch, jax'", code="E_CONTESTANT")
             raise InvalidRequest(f"a contestant between the commas of {shown!r} has no name", code="E_CONTESTANT")
         return cls.of([contestant_named(part) for part in parts if part.strip()])
 

@@ -1,17 +1,21 @@
-"""TOML files that people write, read into a type. An error names the file and the key."""
+"""What people write, in TOML files and as arguments in Python, read into a type.
+
+An error names the file, if there is one, and the key.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, shown
 from fairlap.machine.files.regular_file import content_of
 from fairlap.suggestions import not_one_of
 
@@ -22,12 +26,12 @@ _MOST_BYTES = 1_000_000
 _PART_OF_KEY = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.){0,1000}\"|'[^'\n]{0,1000}')"
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART_OF_KEY}[ \t]{{0,99}}\.[ \t]{{0,99}}){{100}}")
 _LONGEST_KEY = 40  # that could be a misspelt one
-_PLACE = re.compile(r"\s+- at `\$\.?(.*)`$")
+_PLACE = re.compile(r"\s+- at (?:`key` in )?`\$\.?(.*)`$")
 _STEP = re.compile(r"(\[\.\.\.\]|[^.\[\]]+)")  # [...] where a table's own names are keys
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _WRONG_KEY = re.compile(r"Object (contains unknown|missing required) field")
 _UNKNOWN_NAME = re.compile(r"Invalid enum value (.*)", re.DOTALL)
-_QUOTED_TYPES = re.compile(r"`((?:\w+ \| )*\w+)`")
+_QUOTED_TYPES = re.compile(r"`((?:[\w.]+ \| )*[\w.]+)`")
 _TYPES = {
     "object": "a table",
     "array": "a list",
@@ -36,6 +40,7 @@ _TYPES = {
     "float": "a number",
     "bool": "true or false",
 }
+_TYPES_OF_PYTHON = {**_TYPES, "object": "a mapping", "str": "a text", "null": "None", "numpy.ndarray": "an array"}
 
 
 def read_toml(path: Path, kind: type[Read], what: str) -> Read:
@@ -67,7 +72,20 @@ def converted(path: Path, values: dict[str, Any], kind: type[Read]) -> Read:
     except RecursionError as error:
         raise InvalidRequest(f"{path}: not valid TOML: {error}", code="E_TOML") from None
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"{path}: {_explained(str(error), kind)}", code=_code_of(error)) from None
+        raise InvalidRequest(f"{path}: {_explained(str(error), kind, _TYPES)}", code=_code_of(error)) from None
+
+
+def from_python(values: Mapping[str, Any], kind: type[Read], code: str = "") -> Read:
+    """Check and convert arguments of a function; ``code`` is that of a refusal without a code of its own."""
+    for name, value in values.items():
+        if "\0" in (value if isinstance(value, str) else ""):
+            raise InvalidRequest(f"{name} must be a text without a zero byte, not {shown(value)}", code=code)
+    try:
+        return msgspec.convert(values, kind, dec_hook=called)
+    except msgspec.ValidationError as error:
+        of_value = _code_of(error)
+        message = _explained(str(error), kind, _TYPES_OF_PYTHON)
+        raise InvalidRequest(message, code=code if of_value in (InvalidRequest.code, "E_TOML") else of_value) from None
 
 
 def _code_of(error: msgspec.ValidationError) -> str:
@@ -80,10 +98,13 @@ def _code_of(error: msgspec.ValidationError) -> str:
 def called(kind: type, value: object) -> Any:
     if not isinstance(value, str | int | float | list) or isinstance(value, bool):
         raise InvalidRequest(f"unexpected {type(value).__name__}")
-    return kind(value)
+    try:
+        return kind(value)
+    except TypeError:
+        raise InvalidRequest(f"unexpected {type(value).__name__}") from None
 
 
-def _explained(message: str, kind: type) -> str:
+def _explained(message: str, kind: type, words: Mapping[str, str]) -> str:
     """msgspec gives the place as ``$.models[1]`` and types in the words of JSON."""
     place = _PLACE.search(message)
     key = place[1] if place else ""
@@ -98,7 +119,7 @@ def _explained(message: str, kind: type) -> str:
         reason = not_one_of(wrong[1].strip("'"), dict.fromkeys(_names_in(found)))
     elif "object missing required field" in reason.lower():
         return f"{f'{key}.' if key else ''}{reason.split('`')[1]} is missing"
-    reason = _QUOTED_TYPES.sub(_in_words_of_toml, reason[:1].lower() + reason[1:])
+    reason = _QUOTED_TYPES.sub(partial(_in_words, words), reason[:1].lower() + reason[1:])
     return f"{key}: {reason}" if key else reason
 
 
@@ -122,8 +143,10 @@ def _slips(written: str, meant: str) -> float:
     return rows[-1][-1]
 
 
-def _in_words_of_toml(types: re.Match[str]) -> str:
-    return " or ".join(_TYPES.get(each, each) for each in types[1].split(" | ") if each != "null")
+def _in_words(words: Mapping[str, str], types: re.Match[str]) -> str:
+    """TOML has no null, so that no value of a file can be one."""
+    named = types[1].split(" | ")
+    return " or ".join(words.get(each, each) for each in named if each in words or each != "null")
 
 
 def _type_at(kind: inspect.Type, key: str) -> inspect.Type:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from numbers import Real
 from typing import Self
 
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, shown
 
 MOST_S_IN_A_PROCESS = 86_400.0
 
@@ -21,7 +22,7 @@ class Share(float):
     """A part of a whole, above 0 and below 1."""
 
     def __new__(cls, value: str | float) -> Self:
-        text = str(value).strip()
+        text = _text_of(value)
         share = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         if not 0 < share < 1:
             meant = f"; write {text}%" if 1 <= share < 100 and not text.endswith("%") else ""
@@ -33,7 +34,7 @@ class LargestSlowdown(Share):
     """A share that may be a whole and more, in percent: at 150 % the other takes two and a half times as long."""
 
     def __new__(cls, value: str | float) -> Self:
-        text = str(value).strip()
+        text = _text_of(value)
         percent = _number(text.removesuffix("%")) if text.endswith("%") else 0.0
         if 100 <= percent <= MOST_SLOWDOWN_PERCENT:
             return float.__new__(cls, percent / 100)
@@ -49,7 +50,7 @@ class Seconds(float):
     """A duration above 0. A bare number is seconds."""
 
     def __new__(cls, value: str | float) -> Self:
-        text = str(value).strip()
+        text = _text_of(value)
         number, unit = _DURATION.findall(text)[0]
         seconds = _number(number) * _SECONDS[unit]
         if not 0 < seconds < math.inf:
@@ -92,6 +93,11 @@ def _array_bytes(text: str) -> int:
     if not _OF_AN_ELEMENT <= size <= _LARGEST_ARRAY_BYTES or size % _OF_AN_ELEMENT:
         raise InvalidRequest(f"{text!r} is not a size such as 4KB or 1MiB: a multiple of 4 bytes, at most 8GB")
     return int(size)
+
+
+def _text_of(value: object) -> str:
+    """Of anything that Python was given in place of a text or a number, as a message shows it."""
+    return value.strip() if isinstance(value, str) else str(value) if isinstance(value, Real) else shown(value)
 
 
 def _number(text: str) -> float:

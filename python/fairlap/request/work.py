@@ -69,6 +69,9 @@ CALLABLE = "callable"
 
 Conditions = Literal["controlled", "as-found"]
 
+Objective = Literal["time", "cost", "energy", "memory", "size"]
+"""What a choice between models minimises."""
+
 
 Fresh = Literal["every", "first", "never"]
 """In which blocks each work has its own processes, where works could share them."""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Annotated
 
 from fairlap.engine.measurement import Notice
+from fairlap.printed_document import PrintedDocument
 from fairlap.results.column_definitions.about import Gauge, about
 from fairlap.results.column_definitions.estimate import Estimate, time_ns
 from fairlap.results.column_definitions.scenarios import Scenarios
@@ -60,3 +61,7 @@ class Row(Scenarios, frozen=True, kw_only=True):
 
 def judged_time_ns(row: Row) -> Estimate | None:
     return None if row.judged is None else time_ns(row.judged, row.judged_unit)
+
+
+class RowsDocument(PrintedDocument, frozen=True, tag="fairlap.rows/1"):
+    rows: list[Row]

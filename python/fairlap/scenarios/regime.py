@@ -25,9 +25,9 @@ A_WHILE_S = 0.05
 
 def regime_named(name: object, *, on_stream: bool) -> Regime:
     """Refuse a name that is not known, and a regime where nothing is timed on a stream."""
-    if name in (None, ""):
+    if name is None or (isinstance(name, str) and not name):
         return Regime("")
-    if name not in KINDS:
+    if not isinstance(name, str) or name not in KINDS:
         raise InvalidRequest(f"regime must be one of {', '.join(KINDS)} (got {shown(name)})")
     if not on_stream:
         raise InvalidRequest("a regime is for calls on a stream of a GPU; leave it out, or time on one")

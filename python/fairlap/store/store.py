@@ -95,9 +95,9 @@ class Store:
 
     def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None) -> Recording:
         """Begin a recording, and settle runs whose process was killed."""
-        from fairlap.engine import __version__
+        from fairlap.version import __version__
 
-        run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__), roofs=roofs)
+        run = Run(plan, [], dict(machine), {}, began_at, fairlap=__version__, roofs=roofs)
         self.settle_killed()
         run_id = self.ask(run_ids.id_after, began_at)
         with self._writing_alone(run_id) as (db, lock):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap.engine import __version__
 from fairlap.machine.differences import is_momentary
 from fairlap.machine.facts import machine_facts
 from fairlap.results.rows import fingerprint
+from fairlap.version import __version__
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -43,14 +43,12 @@ def machine_here(environment: Mapping[str, str]) -> Machine:
     except OSError:
         host = name
     cores = tuple(sorted(os.sched_getaffinity(0)))
-    return Machine(
-        name, host, cores, machine_facts(environment=environment), str(__version__), platform.python_version()
-    )
+    return Machine(name, host, cores, machine_facts(environment=environment), __version__, platform.python_version())
 
 
 def why_not_usable(machine: Machine) -> str:
     """Compare its fairlap with this process's, and its Python but for the last number: they must be the same."""
-    ours = {"fairlap": str(__version__), "Python": _minor(platform.python_version())}
+    ours = {"fairlap": __version__, "Python": _minor(platform.python_version())}
     theirs = {"fairlap": machine.fairlap, "Python": _minor(machine.python)}
     return " and ".join(
         f"it has {name} {theirs[name]}, and this process {ours[name]}" for name in ours if ours[name] != theirs[name]

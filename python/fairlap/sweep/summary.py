@@ -9,6 +9,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.printable import joined_lines
 from fairlap.printed_document import PrintedDocument
+from fairlap.race.planning.plan import Plan
 from fairlap.render.text.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
@@ -30,6 +31,10 @@ class RunDocument(msgspec.Struct, frozen=True):
     losses: int  # of nodes while they ran one of these blocks, which was then run again
     why_incomplete: str
     rows: list[Row]
+
+
+class SweepPlans(PrintedDocument, frozen=True, tag="fairlap.plans/1"):
+    plans: dict[str, Plan]  # by the name of the request file
 
 
 class SweepDocument(PrintedDocument, frozen=True, tag="fairlap.sweep/1"):

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.machine.serving.listening import NOT_ENCRYPTED, TOKEN, Listening
+from fairlap.version import __version__
 from fairlap.watch.metrics import PREFIX
 from fairlap.watch.metrics_server import MetricsServer
 from fairlap.watch.readings import ReadingsNow

@@ -106,7 +106,7 @@ def _newest(sources: list[Path]) -> float:
 
 
 def _version() -> str:
-    found = re.search(r"project\(fairlap VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    found = re.search(r'__version__ = "([0-9.]+)"', (ROOT / "python/fairlap/version.py").read_text())
     return found.group(1) if found else "0"
 
 

@@ -134,16 +134,33 @@ def test_importing_fairlap_loads_neither_engine_nor_numpy_nor_framework() -> Non
     assert not loaded & {"numpy", "scipy", "torch", "jax", "tensorflow", "fairlap.engine._native", "click", "rich"}
 
 
-def test_help_loads_neither_engine_nor_numpy() -> None:
-    code = (
-        "import sys\nfrom fairlap.cli import cli\n"
-        "try:\n    cli.main(['--help'], standalone_mode=True)\n"
-        "except SystemExit:\n    print('loaded', *sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
-    assert "Commands:" in done
-    loaded = set(done.rpartition("loaded")[2].split())
-    assert not loaded & {"numpy", "fairlap.engine._native", "rich", "asyncio"}
+HELP_OF_EVERY_COMMAND = """
+import contextlib, io, json, sys
+import click
+from fairlap.cli import cli
+
+HEAVY = ("numpy", "fairlap.engine._native", "rich", "asyncio")
+loaded = {}
+
+def commands(command, path):
+    yield path
+    for name in command.list_commands(None) if isinstance(command, click.Group) else ():
+        yield from commands(command.get_command(None, name), [*path, name])
+
+for path in commands(cli, []):
+    for option in ("--help", "-h"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            cli.main([*path, option], standalone_mode=False)
+        loaded[" ".join([*path, option])] = [each for each in HEAVY if each in sys.modules]
+print(json.dumps(loaded))
+"""
+
+
+def test_no_command_loads_the_engine_or_numpy_for_its_help() -> None:
+    done = subprocess.run([sys.executable, "-c", HELP_OF_EVERY_COMMAND], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout)
+    assert {"--help", "time --help", "gate -h", "suite run --help"} <= set(loaded)
+    assert {path: heavy for path, heavy in loaded.items() if heavy} == {}
 
 
 def test_python_dash_m_and_version_agree_with_the_package() -> None:

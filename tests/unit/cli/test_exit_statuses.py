@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap, here, invoke
+from fairlap.cli import STATUSES as OF_LOST_OUTPUT
 from fairlap.render.bundle.archive import packed
 from fairlap.render.bundle.contents import RUN
 from fairlap.store.runs.run_file import save_run
@@ -97,6 +98,9 @@ def test_a_command_ends_with_the_status_of_the_table(line: str, status: int, fol
         ("export even.json -o full.csv", 1),
         ("show even.json -o full.md", 1),
         ("diff even.json slower.json -o full.json", 2),
+        ("gate slower.json --baseline torch -o full.json", 3),
+        ("doctor -o full.json", 2),
+        ("gate even.json --baseline torch -o nowhere/gate.json", 3),
         ("report even.json -o nowhere/page.html", 2),
     ],
 )
@@ -110,12 +114,71 @@ def test_a_full_disk_loses_a_file_and_a_folder_that_is_not_there_is_refused(
     assert (done.returncode, error_code(done)) == (status, "E_FILE")
 
 
+LOST = [
+    ("gate even.json --baseline torch", 3),
+    ("gate slower.json --baseline torch", 3),
+    ("diff even.json slower.json", 2),
+    ("diff even.json even.json", 2),
+    ("stale", 2),
+    ("verify kept.fairlap", 2),
+    ("doctor", 2),
+    ("show last", 1),
+    ("show even.json", 1),
+    ("history mlp", 1),
+    ("across even.json slower.json", 1),
+    ("export even.json", 1),
+    ("runs", 1),
+    ("list models", 1),
+    ("explain E_REQUEST", 1),
+    ("completion bash", 1),
+    ("time os:getpid --samples 2", 1),
+    ("gate --help", 3),
+]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize(("line", "status"), LOST)
+def test_lost_output_does_not_end_with_the_status_of_a_verdict(
+    line: str, status: int, as_json: bool, folder: Path
+) -> None:
+    words = line.split()
+    if as_json:
+        if words[0] in ("completion", "explain") or "--help" in words:
+            pytest.skip("it is the same without --json")
+        words.append("--json")
+    done = here(*words, cwd=folder, output=Path("/dev/full"))
+    assert (done.returncode, error_code(done)) == (status, "E_FILE")
+
+
+def test_a_command_whose_status_1_is_a_verdict_has_another_one_for_lost_output() -> None:
+    """By the table of the documentation; what is subject to options is set while the command runs."""
+    by_options = {"suite run", "rerun --recheck"}
+    of_files = {name for name, cells in documented().items() if "file could not be written" in cells[1]}
+    losing = {"collectives", "runs push", "runs pull", "sweep"}  # whose 1 is that a result is lost
+    verdicts = set(documented()) - of_files - losing - by_options
+    assert verdicts == set(OF_LOST_OUTPUT) - {"suite"}
+
+
 @pytest.mark.slow
 def test_the_program_itself_ends_with_the_status_of_a_race(folder: Path) -> None:
     for words, status in ((("x=true",), 0), (("x=false",), 1)):
         race = ("compare", "--command", *words, "--blocks", 1, "-q", "--no-store")
         assert fairlap(*race, cwd=folder).returncode == status
     assert fairlap("compare", "nosuch", "--on", "torch", cwd=folder).returncode == 2
+    gated = (
+        "compare",
+        "--command",
+        "x=true",
+        "--command",
+        "y=true",
+        "--max-slowdown",
+        "90%",
+        "--blocks",
+        6,
+        "--no-store",
+    )
+    assert fairlap(*gated, cwd=folder, after="> /dev/full").returncode == 3
     assert fairlap("time", "os:getpid", "--samples", 2, "-o", "f.json", after="> /dev/full", cwd=folder).returncode == 1
 
 

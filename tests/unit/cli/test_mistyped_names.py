@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import invoke, refusal
+from command_line import error_code, here, invoke, refusal
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants
@@ -26,6 +26,52 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with open_store() as store:
         keep_whole(store, a_run())
+
+
+@pytest.mark.parametrize(
+    ("files", "meant"),
+    [
+        (("race.toml", "rep.html"), "did you mean race.toml?"),
+        (("other.toml", "rep.html"), "other.toml"),
+        (("rep.html",), "no request file"),
+    ],
+)
+def test_a_mistyped_request_file_is_answered_with_those_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...], meant: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in files:
+        (tmp_path / file).touch()
+    message = str(refusal("compare", "race.tmol"))
+    assert meant in message
+    assert "rep.html" not in message
+
+
+@pytest.mark.parametrize("on", ["torch,", "torch, jax ,"])
+def test_a_space_after_a_comma_is_named_where_the_shell_cuts_the_list_there(on: str) -> None:
+    done = here("compare", "mlp", "--on", on)
+    assert (done.returncode, error_code(done)) == (2, "E_CONTESTANT")
+    assert repr(on) in done.stderr
+    assert "spaces" in done.stderr
+
+
+def test_spaces_after_commas_are_left_out_within_one_argument() -> None:
+    assert [each.text for each in Contestants("torch, jax")] == ["torch", "jax"]
+
+
+def test_an_argument_of_a_few_values_is_named_and_its_values_are_listed() -> None:
+    done = here("completion", "bsh")
+    assert (done.returncode, error_code(done)) == (2, "E_REQUEST")
+    assert "'SHELL'" in done.stderr
+    assert "{" not in done.stderr
+    assert "bash, zsh, fish" in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["-1", "0", "5"])
+def test_a_limit_of_memory_below_what_a_worker_needs_is_answered_with_that(limit: str) -> None:
+    done = here("compare", "mlp", "--on", "torch", "--memory-limit", limit)
+    assert (done.returncode, error_code(done)) == (2, "E_REQUEST")
+    assert "128 MiB" in done.stderr
 
 
 @pytest.mark.usefixtures("run")

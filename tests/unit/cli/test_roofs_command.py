@@ -52,6 +52,28 @@ def test_the_table_has_a_line_for_every_roof_and_for_what_is_absent() -> None:
     assert "20.0 GB/s" in lines[3]
 
 
+def test_columns_hold_for_figures_of_five_digits_and_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "tcgen05.mma kind::mxf4nvf4.block_scale.scale_vec::4X"[:50]
+    wide = msgspec.structs.replace(
+        _KEPT,
+        operations_per_s={
+            "fp32": Roof(70e12, 69e12, 71e12),
+            "fp8": Roof(9_123.4e12, 9_000e12, 9_200e12),
+            "fp4-blocks": Roof(99_999e12, 99_998e12, 99_999e12),
+        },
+        bytes_per_s={"L1": Roof(99_999e9, 99_998e9, 99_999e9), "memory": Roof(8e12, 7e12, 9e12)},
+        instructions={"fp32": "avx512f", "fp8": long, "fp4-blocks": long},
+    )
+    monkeypatch.setattr(roofs, "kept_roofs", lambda threads: wide)
+    lines = output("roofs", "--threads", "1").splitlines()[1:6]
+    assert len({line.index(unit) for line in lines for unit in (" Top/s", " GB/s") if unit in line}) == 1
+    assert len({line.index("[") for line in lines}) == 1
+    assert "99,999.00 Top/s" in lines[2]
+    by = {line.index(long) for line in lines if long in line}
+    assert by == {lines[0].index("AVX-512")}
+    assert all(line.split("]")[1].startswith("  ") for line in lines[:4])
+
+
 def test_one_thread_and_all_cores_are_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roofs, "usable_cores", lambda: [0, 1, 2])
     asked: list[int] = []

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from command_line import fairlap, here, invoke
 from fairlap.cli import cli
-from fairlap.cli.commands.self_test import SelfTestDocument, TrialVerdict
+from fairlap.cli.races.self_test_trials import SelfTestDocument, TrialVerdict
 from fairlap.cli.schemas import DOCUMENTS, file_name, schema_name, write_schemas
 from fairlap.explanations import explanations, next_step
 from fairlap.machine.hardware import roofs

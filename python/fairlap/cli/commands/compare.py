@@ -213,7 +213,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     "--memory-limit",
     "memory_limit_bytes",
     metavar="BYTES",
-    type=click.IntRange(min=1),
+    type=int,  # how much a worker needs at least is said where the plan is drawn
     help="Limit the address space of every worker.",
 )
 @click.option(

@@ -26,12 +26,12 @@ def command(folder: Path) -> None:
     """
     from fairlap.cli import cli
     from fairlap.cli.manual import manual_pages
-    from fairlap.engine import __version__
     from fairlap.machine.files.atomic_files import write_output
+    from fairlap.version import __version__
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        pages = dict(manual_pages(cli, str(__version__)))
+        pages = dict(manual_pages(cli, __version__))
         for name, text in pages.items():
             write_output(folder / name, text.encode())
     except OSError as error:

@@ -11,7 +11,7 @@ import click
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.output_options import race_options
 from fairlap.cli.options.values import DURATION, RUN_OR_FILE
-from fairlap.cli.output import print_note, print_result, progress_notes
+from fairlap.cli.output import print_note, print_result, progress_notes, set_statuses
 from fairlap.cli.races.plan_trust import TRUST, require_allowed
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def _rechecked(then: Run, name: str, plan: Plan, output: RunOutput, differences:
     from fairlap.render.encoders.text import aligned
     from fairlap.results.results import results_of
 
+    set_statuses(loss=2)  # 1 means that a verdict flips
     before = results_of(then, name, baseline=output.options.baseline)
     statuses = []
 
@@ -147,15 +148,15 @@ def _require_cores(then: Run) -> None:
 
 
 def _changes(then: Run, notify: Callable[[str], None]) -> list[str]:
-    from fairlap.engine import __version__
     from fairlap.history.stale import versions_now, versions_then
     from fairlap.machine.differences import differences
     from fairlap.machine.facts import machine_facts
     from fairlap.race.planning.plan_modules import changed_code
     from fairlap.race.resume import changed_data
+    from fairlap.version import __version__
 
     before = {**then.machine, "fairlap": then.fairlap, **versions_then(then)}
-    now = {**machine_facts(), "fairlap": str(__version__), **versions_now(then)}
+    now = {**machine_facts(), "fairlap": __version__, **versions_now(then)}
     data = changed_data(then.plan, then.processes, notify)
     found = [str(each) for each in (*differences(before, now), *data)]
     if code := changed_code(then.plan.modules):

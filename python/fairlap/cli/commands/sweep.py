@@ -18,21 +18,15 @@ from fairlap.cli.races.plan_trust import require_allowed
 from fairlap.cli.races.planned_race import print_plan, warn_of_too_few_blocks
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
-from fairlap.machine.hardware.cuda_devices import each_device
 from fairlap.printable import one_line
-from fairlap.printed_document import PrintedDocument
 from fairlap.quantity_text import count
-from fairlap.race.planning.plan import Plan
 
 if TYPE_CHECKING:
+    from fairlap.race.planning.plan import Plan
     from fairlap.store.store import Store
     from fairlap.store.sweeps import RunOfSweep, Spread, Sweep
     from fairlap.sweep.block import BlockReport
     from fairlap.sweep.machines import Machines
-
-
-class SweepPlans(PrintedDocument, frozen=True, tag="fairlap.plans/1"):
-    plans: dict[str, Plan]  # by the name of the request file
 
 
 @click.command(
@@ -98,6 +92,7 @@ def command(
         raise InvalidRequest("a resumed sweep has its plans and machines; leave other options out", code="E_SWEEP")
     writable(output, only=(".json",))
     from fairlap.launch.cluster.ray_cluster import address_of
+    from fairlap.machine.hardware.cuda_devices import each_device
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.race.planning.plan_reach import allow
     from fairlap.store.store import open_store
@@ -136,6 +131,8 @@ def command(
 
 
 def _print_plans(plans: dict[str, Plan], *, as_json: bool) -> None:
+    from fairlap.sweep.summary import SweepPlans
+
     if as_json:
         print_json(SweepPlans(plans))
         return

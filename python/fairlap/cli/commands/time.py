@@ -25,7 +25,7 @@ from fairlap.cli.options.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.cli.output import print_result
 from fairlap.cli.waiting_line import waiting_line
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.programs.python_callable import imported_callable
+from fairlap.frameworks.programs.imported_callable import imported_callable
 from fairlap.interrupts import interrupted_once, status_of
 from fairlap.request.units import require_within_a_day
 

@@ -9,7 +9,7 @@ import click
 
 from fairlap.cli.options.option_groups import grouped
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.programs.python_callable import imported_callable
+from fairlap.frameworks.programs.imported_callable import imported_callable
 
 _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option(

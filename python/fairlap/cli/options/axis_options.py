@@ -15,7 +15,7 @@ from fairlap.cli.options.option_groups import grouped
 from fairlap.cli.options.output_options import output_option, writable
 from fairlap.cli.output import print_document, print_note
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.programs.python_callable import imported_callable
+from fairlap.frameworks.programs.imported_callable import imported_callable
 
 if TYPE_CHECKING:
     from fairlap.render.outputs import Format

@@ -11,8 +11,7 @@ import click
 from fairlap.cli.options.option_groups import grouped
 from fairlap.cli.options.values import DEVICE, Choice
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.contract import device_number
-from fairlap.frameworks.programs.python_callable import imported_callable
+from fairlap.frameworks.programs.imported_callable import imported_callable
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
@@ -84,6 +83,7 @@ def device_timing_of(names: Sequence[str], options: dict[str, Any]) -> DeviceTim
     if device == "cpu":
         return None
     from fairlap.engine.cuda.kernel_file import Launch, extent, kernel_arguments
+    from fairlap.frameworks.contract import device_number
     from fairlap.scenarios.callables.device_timing import OnDevice
 
     launch = Launch(

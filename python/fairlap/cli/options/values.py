@@ -50,7 +50,8 @@ class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value not in self.choices:
-            raise click.BadParameter(not_one_of(str(value), self.choices), ctx, param)
+            hint = f"'{param.human_readable_name}'" if isinstance(param, click.Argument) else None
+            raise click.BadParameter(not_one_of(str(value), self.choices), ctx, param, hint)
         return super().convert(value, param, ctx)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.options.output_options import writable
-from fairlap.cli.output import print_error, print_json, print_note, progress_notes
+from fairlap.cli.output import print_error, print_json, print_note, progress_notes, set_statuses, status_of_loss
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.races.recorder import Recorder, StoredRun, named_sender
 from fairlap.errors import InvalidRequest
@@ -44,7 +44,7 @@ from fairlap.render.outputs import Format, write_all
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.server_address import require_confirmed
 from fairlap.request.race_request import RaceOptions, RaceRequest
-from fairlap.results.decision.gate_findings import overall, require_known
+from fairlap.results.decision.gate_findings import Status, overall, require_known
 from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.decision.required_decided import are_required_decided
 from fairlap.results.decision.required_measured import metrics_of, require_computed
@@ -137,6 +137,10 @@ def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) ->
     It is 0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the score, or when
     a file, data or the run is lost; 130 after Ctrl-C.
     """
+    import fairlap.engine._native  # noqa: F401  (where it is not built, said here and not by every worker)
+
+    if plan.required and output.answer is None:
+        set_statuses(loss=int(Status.NOT_COMPARABLE))
     require_driver(plan.device)
     require_settings(plan.scenario_settings)
     if (context := click.get_current_context(silent=True)) and context.obj == OWN_PROCESS:
@@ -252,9 +256,9 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         if output.answer is None and (interrupted or race.data_lost):
             print_note(_how_to_resume(plan, run_id, output, ending.budget_left_s()))
     lost = bool(failures or race.data_lost or not_stored)
-    if plan.required and output.answer is None and not lost:
-        return interrupted or int(overall(results.findings, strict=False))
-    return interrupted or int(lost or not has_a_result(results))
+    if plan.required and output.answer is None:
+        return interrupted or int(overall(results.findings, strict=False)) or lost * status_of_loss()
+    return interrupted or lost * status_of_loss() or int(not has_a_result(results))
 
 
 def has_a_result(results: Results) -> bool:

@@ -16,22 +16,26 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from fairlap.engine import _native
-from fairlap.engine._native import Batch, BatchReleased, CopyTimes, LinkFailed, StallTimes
 from fairlap.engine.arguments import number_of, one_of, path_text, whole_number
 from fairlap.engine.feeding.npy_header import npy_header
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shown
+from fairlap.lazily import lookup
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from fairlap.engine._native import Batch, BatchReleased, CopyTimes, LinkFailed, StallTimes
+
 __all__ = ["Batch", "BatchReleased", "CopyTimes", "Feeder", "FeedingFailed", "LinkFailed", "RawFile", "StallTimes"]
+_NATIVE = ("Batch", "BatchReleased", "CopyTimes", "LinkFailed", "StallTimes")
+
+__getattr__ = lookup(__name__, dict.fromkeys(_NATIVE, "fairlap.engine._native"))
 
 SLOTS = 4
 PATIENCE_S = 10.0
 _MOST = 2**63 - 1
 _MOST_SLOTS = 2**16
 _MOST_THREADS = 2**10
-_NATIVE_FAILURES = (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed)
 
 
 class FeedingFailed(FairlapError, RuntimeError):
@@ -119,7 +123,7 @@ class Feeder:
             patience_s = number_of("patience_s", patience_s)
         try:
             return self._take(patience_s)
-        except _NATIVE_FAILURES as error:
+        except (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed) as error:
             raise FeedingFailed(str(error)) from None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -128,7 +132,7 @@ class Feeder:
     def __next__(self) -> Batch:
         try:
             batch = self._take(PATIENCE_S)
-        except _NATIVE_FAILURES as error:
+        except (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed) as error:
             raise FeedingFailed(str(error)) from None
         if batch is None:
             raise StopIteration
@@ -205,7 +209,7 @@ def _native_errors_explained() -> Iterator[None]:
         raise InvalidRequest(str(error)) from None
     except _native.CudaUnavailable as error:
         raise NotAvailable(f"a feeder cannot deliver to a CUDA device here: {error}") from None
-    except _NATIVE_FAILURES as error:
+    except (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed) as error:
         raise FeedingFailed(str(error)) from None
     except MemoryError:
         raise NotAvailable("there is not enough memory for the slots; ask for fewer, or for a smaller batch") from None

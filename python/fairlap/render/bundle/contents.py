@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.render.bundle.archive import CODE, packed
@@ -22,6 +21,7 @@ from fairlap.render.outputs import ROW_FORMATS, encoded
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
 from fairlap.store.runs.run_file import run_document
+from fairlap.version import __version__
 
 SampleSource = Callable[[int, str], Mapping[str, np.ndarray]]
 
@@ -88,9 +88,7 @@ def bundle_of(
     parts |= {each.part: content for each, content in sampled.items()}
     whats = WHATS | {each.part: each.what for each in sampled}
     charts = chart_libraries() if with_page else ""
-    whole = with_manifest(
-        parts, whats, run=run_id, fairlap=str(__version__), baseline=baseline, price=price, charts=charts
-    )
+    whole = with_manifest(parts, whats, run=run_id, fairlap=__version__, baseline=baseline, price=price, charts=charts)
     if sign is not None:
         whole[SIGNATURE] = sign(whole[MANIFEST])
     return Bundle(packed(whole), sha256(whole[MANIFEST]), len(parts))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.files.regular_file import content_of
@@ -18,6 +17,7 @@ from fairlap.render.bundle.manifest import FORMAT, MANIFEST, MANIFEST_HASH, Mani
 from fairlap.render.bundle.recomputed import recompute
 from fairlap.render.bundle.signature import SIGNATURE, WrongSigner, fits, signer_of
 from fairlap.store.runs.run_file import SamplesOfProcess
+from fairlap.version import __version__
 
 
 # Check that everything in a bundle is one of its parts, and is written as `fairlap bundle` writes it. Another part, or
@@ -114,7 +114,7 @@ def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | 
     found = Verification(manifest.run, manifest.fairlap, sha256(encoded), len(manifest.parts))
     found.problems += _of_hashes(archive, manifest, found.hash, expected_hash)
     problems, unknown = check_form(archive.parts, manifest, other_version=manifest.fairlap != __version__)
-    again = recompute(archive.parts, manifest, str(__version__))
+    again = recompute(archive.parts, manifest, __version__)
     found.problems += [*problems, *again.problems]
     found.not_made_again = [*unknown, *again.not_made_again]
     found.unchecked, found.counts = [READINGS, LICENCES_AS_STATED, *again.unchecked], again.counts

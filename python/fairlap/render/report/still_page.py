@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from fairlap.engine import __version__
 from fairlap.render.report.markup import Child, tag, trusted
+from fairlap.version import __version__
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action {}"
 _OFFLINE = f"Made by fairlap {__version__}. This page works offline and sends no data."

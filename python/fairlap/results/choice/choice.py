@@ -8,11 +8,11 @@ import msgspec
 
 from fairlap.models.task_metrics import Score
 from fairlap.printed_document import PrintedDocument
+from fairlap.request.work import Objective
 from fairlap.results.choice.front import Outcome
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.requirements import Status
 
-Objective = Literal["time", "cost", "energy", "memory", "size"]
 Front = Literal["on the front", "may be on it", "dominated", "not compared"]
 Reason = Literal["recommended", "trade_off", "not_separated", "none_qualifies", "requirements_unknown"]
 

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from fairlap import verdict
 from fairlap.models.metrics.metric import Parts
 from fairlap.models.task_metrics import metric_named
+from fairlap.request.work import Objective
 from fairlap.results.choice.choice import (
     EXIT_STATUSES,
     Candidate,
     Choice,
     Front,
-    Objective,
     ScoreDifference,
     TimeRatio,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fairlap.results.choice.choice import Objective, Reason
+from fairlap.request.work import Objective
+from fairlap.results.choice.choice import Reason
 from fairlap.results.choice.front import Compared, dominates
 from fairlap.results.decision.requirements import Status
 

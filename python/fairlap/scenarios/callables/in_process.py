@@ -22,12 +22,12 @@ from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
+from fairlap.scenarios.callables.checked_options import require_baseline, require_fit
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
 from fairlap.scenarios.regime import regime_named
-from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000
 BUDGET_S = 2.0
@@ -105,9 +105,9 @@ def compare(
     While another race uses the same cores, it waits; without ``wait`` it raises ``E_BUSY``.
     """
     arms, in_regime = _arms(callables, done), regime_named(regime, on_stream=stream is not None)
-    if baseline is not None and baseline not in callables:
-        meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
-        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
+    require_baseline(callables, baseline)
+    switches = {"only_winner": only_winner, "any_answers": any_answers, "alone": alone, "wait": wait}
+    require_fit(options, alpha=alpha, margin=margin, target=target, seconds=seconds, **switches)
     until_decided = blocks is None and target is None
     most_blocks = _MOST_BLOCKS_UNTIL_DECIDED if until_decided else _MOST_BLOCKS_TO_TARGET
     blocks = most_blocks if blocks is None else whole_number("blocks", blocks, least=1, most=MOST_BLOCKS)
@@ -230,11 +230,11 @@ def _answers(
 
 
 def _inputs_of(inputs: Inputs | Sequence[Inputs] | None, seed: int) -> tuple[Draw, bool]:
-    given = [] if inputs is None else [inputs] if callable(inputs) or isinstance(inputs, str) else list(inputs)
+    given: list[Any] = [] if inputs is None else list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     functions = [each for each in given if not isinstance(each, str)]
     if unknown := [each for each in given if isinstance(each, str) and each != STRUCTURAL]:
         raise InvalidRequest(f"inputs= has {shown(unknown[0])}; it takes a function that draws, and {STRUCTURAL!r}")
-    if len(functions) > 1:
+    if len(functions) > 1 or not all(map(callable, functions)):
         raise InvalidRequest("inputs= takes one function that draws the arguments")
     if given and not functions:
         raise InvalidRequest(f"{STRUCTURAL} inputs vary what a function draws; give that function as inputs, too")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fairlap.errors import InvalidRequest, shortened
-from fairlap.frameworks.programs.python_callable import imported_callable
+from fairlap.frameworks.programs.imported_callable import imported_callable
 from fairlap.frameworks.registry import framework_names
 from fairlap.printable import one_line
 from fairlap.request.fields.server_address import BY_GRPC, ServerAddress, require_loopback, server_address

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from fairlap.errors import InvalidRequest, shown
+from fairlap.request.python_options import texts_in
 from fairlap.request.work_title import work_title
 from fairlap.results.results import Results, results_of
 from fairlap.store.errors import NoSuchRun
@@ -91,11 +92,13 @@ def runs(
         raise InvalidRequest(f"model must be a name, as `fairlap runs` shows it, not {shown(model)}")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         raise InvalidRequest(f"limit must be a whole number above 0 or None, not {shown(limit)}")
-    text = since if isinstance(since, str) else since.isoformat()
-    began = utc_text(text)
-    if text and not began:
+    text = since if isinstance(since, str) else since.isoformat() if isinstance(since, date) else None
+    began = "" if text is None else utc_text(text)
+    if text is None or (text and not began):
         raise InvalidRequest(f"since={shown(since)} is not a date such as 2026-01-31 or 2026-01-31T14:00")
-    wanted = Wanted(model, on if isinstance(on, str) else ",".join(on), began, tag=tag)
+    if not isinstance(tag, str):
+        raise InvalidRequest(f"tag must be a text, not {shown(tag)}")
+    wanted = Wanted(model, on if isinstance(on, str) else ",".join(texts_in("on", on)), began, tag=tag)
     try:
         with open_store(reading=True) as store:
             return tuple(map(ListedRun, store.runs(wanted, limit)))

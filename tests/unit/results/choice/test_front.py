@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from fairlap.results.choice.choice import Objective
+from fairlap.request.work import Objective
 from fairlap.results.choice.front import Compared, Outcome, dominates, places
 from fairlap.results.choice.recommendation import recommended
 from hypothesis import given

@@ -25,7 +25,7 @@ from fairlap.cli.options.values import (
 )
 from fairlap.cli.output import print_document, print_note
 from fairlap.cli.races.deciding import decided
-from fairlap.results.choice.choice import Objective
+from fairlap.request.work import Objective
 
 _SECTIONS = {
     "What to race": "on batch metric labels inputs device",

@@ -13,7 +13,7 @@ import msgspec
 from fairlap.cli.help import Command, Group
 from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, PASS_ENV, REQUIRED_CHANGES, writable
 from fairlap.cli.options.values import DURATION, FILE, LARGEST_SLOWDOWN, NAME
-from fairlap.cli.output import print_document, print_error, print_note, print_result
+from fairlap.cli.output import print_document, print_error, print_note, print_result, set_statuses
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.printed_document import PrintedDocument
 from fairlap.request.suite import Kind, LeftOut
@@ -123,6 +123,8 @@ def run(
     from fairlap.suite.suite_page import document_of
     from fairlap.suite.suite_sides import suite_sides
 
+    if base is not None:
+        set_statuses(error=_NOT_COMPARABLE, loss=_NOT_COMPARABLE)
     sides_given, base_given = base is not None or change is not None, base is not None
     try:
         files = writable(output, only=SUFFIXES)

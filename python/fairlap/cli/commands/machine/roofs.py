@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -98,21 +100,25 @@ def _with_ridges(roofs: Roofs) -> RoofsWithRidges:
 def _text(roofs: Roofs, prefix: str) -> str:
     where = f"{roofs.device} ({roofs.device_name})" if roofs.threads is None else count(roofs.threads, "thread")
     lines = [f"{where}, measured {roofs.measured_at}"]
+    rows: list[tuple[str, _Figures, str]] = []
     for name, roof in roofs.operations_per_s.items():
         ridge = roofs.ridge(name)
         meets = f"; memory is the limit below {number(ridge)} operations per byte" if ridge else ""
-        lines.append(f"{name:<9}{_figures(roof, 'op/s', prefix)}  {_instructions(roofs, name)}{meets}")
+        rows.append((name, _figures(roof, "op/s", prefix), f"{_instructions(roofs, name)}{meets}"))
     for level, roof in roofs.bytes_per_s.items():
         held = f" ({size(roofs.cache_bytes[level])})" if level in roofs.cache_bytes else ""
         by = measured_name(roofs.triad_instructions.get(level, ""))
-        lines.append(f"{level:<9}{_figures(roof, 'B/s', 'G')}  {by}{held}")
+        rows.append((level, _figures(roof, "B/s", "G"), f"{by}{held}"))
+    lines += _aligned(rows, least=9)
     if roofs.links and roofs.pcie is not None:
         lines.append(f"link     {roofs.pcie}{_allowed(roofs.pcie)}")
+    rows = []
     for way, link in roofs.links.items():
         share = share_of_pcie(roofs, way)
         of = "" if share is None else f", {quantity_text.share(share)} of what it allows"
         peer = f" ({link.peer})" if link.peer else ""
-        lines.append(f"{way:<17}{_figures(link.bytes_per_s, 'B/s', 'G')}  {link.by}{of}{peer}")
+        rows.append((way, _figures(link.bytes_per_s, "B/s", "G"), f"{link.by}{of}{peer}"))
+    lines += _aligned(rows, least=17)
     lines += [f"{name:<9}absent: {reason}" for name, reason in roofs.absent.items()]
     return "\n".join(lines)
 
@@ -130,8 +136,26 @@ def _instructions(roofs: Roofs, number_type: str) -> str:
     return measured_name(roofs.instructions[number_type]) + (f" (also {', '.join(others)})" if others else "")
 
 
-def _figures(roof: Roof, unit: str, prefix: str) -> str:
+class _Figures(NamedTuple):
+    value: str
+    unit: str
+    interval: str
+
+
+def _figures(roof: Roof, unit: str, prefix: str) -> _Figures:
     """With one unit for all of a kind, so that the columns compare: 10^9, or 10^12 with another decimal."""
     scale, decimals = (1e12, 2) if prefix == "T" else (1e9, 1)
-    interval = f"[{roof.low / scale:.{decimals}f}, {roof.high / scale:.{decimals}f}]"
-    return f"{roof.value / scale:9,.{decimals}f} {prefix}{unit:<4} {interval:<18}"
+    low, high = (f"{end / scale:,.{decimals}f}" for end in (roof.low, roof.high))
+    return _Figures(f"{roof.value / scale:,.{decimals}f}", f"{prefix}{unit}", f"[{low}, {high}]")
+
+
+def _aligned(rows: Sequence[tuple[str, _Figures, str]], *, least: int) -> list[str]:
+    """Make each column as wide as its widest cell; ``least`` is the width of the names at least."""
+    if not rows:
+        return []
+    name = max(least, 1 + max(len(each) for each, _, _ in rows))
+    value, unit, interval = (max(map(len, column)) for column in zip(*(figures for _, figures, _ in rows), strict=True))
+    return [
+        f"{each:<{name}}{figures.value:>{value}} {figures.unit:<{unit}} {figures.interval:<{interval}}  {by}".rstrip()
+        for each, figures, by in rows
+    ]

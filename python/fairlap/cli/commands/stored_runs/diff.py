@@ -11,23 +11,6 @@ from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, REQUIRED_CHANG
 from fairlap.cli.options.values import RUN_OR_FILE, SHARE
 from fairlap.cli.output import print_result
 from fairlap.errors import InvalidRequest
-from fairlap.history.between_runs import Difference
-from fairlap.history.gate import GateFinding
-from fairlap.history.operators import OperatorsCompared
-from fairlap.history.ratios_between_runs import RatioCompared
-from fairlap.printed_document import PrintedDocument
-
-
-class RunsDiffer(PrintedDocument, frozen=True, tag="fairlap.diff/1"):
-    same_run: bool  # then there is nothing to compare
-    ratios: tuple[RatioCompared, ...]  # what the races claim, before and after
-    differences: tuple[Difference, ...]
-    operators: list[OperatorsCompared]
-    not_compared: tuple[str, ...]  # what only one of the runs holds
-    machine: list[str]  # what differs between the machines
-    code: list[str]  # files of the user, in modules that both import, which are not the same
-    required: tuple[GateFinding, ...] = ()  # what is shown of quantities that are required, as a gate judges them
-    trades: tuple[str, ...] = ()  # what the faster of the runs is shown to cost, such as memory
 
 
 @click.command(
@@ -70,6 +53,7 @@ def command(
     from fairlap.history.gate import require_known, required_between
     from fairlap.history.operators import compare_operators
     from fairlap.history.ratios_between_runs import compare_ratios
+    from fairlap.history.runs_differ import RunsDiffer
     from fairlap.history.text import operators_text, ratios_text, runs_text
     from fairlap.history.trades_between_runs import trades_between
     from fairlap.machine.differences import differences, differences_text

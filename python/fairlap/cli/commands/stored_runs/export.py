@@ -10,14 +10,8 @@ from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import BASELINE, JSON, OUTPUT, PRICE_OPTION, writable
 from fairlap.cli.options.values import RUN_OR_FILE, Choice
 from fairlap.cli.output import print_json
-from fairlap.printed_document import PrintedDocument
-from fairlap.results.row import Row
 
 _FORMATS = ["csv", "json", "jsonl", "md"]
-
-
-class RowsDocument(PrintedDocument, frozen=True, tag="fairlap.rows/1"):
-    rows: list[Row]
 
 
 @click.command(
@@ -53,6 +47,7 @@ def command(
     from fairlap.render.outputs import ROW_FORMATS, Format, encoded, format_of
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
+    from fairlap.results.row import RowsDocument
     from fairlap.store.runs.run_sources import require_contestant, run_named
 
     for path in output:

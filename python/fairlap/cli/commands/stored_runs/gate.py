@@ -11,21 +11,12 @@ from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, REQUIRED_CHANGES
 from fairlap.cli.options.values import LARGEST_SLOWDOWN, RUN_OR_FILE
 from fairlap.cli.output import print_error, print_result
-from fairlap.history.gate import GateFinding
-from fairlap.printed_document import PrintedDocument
 
 if TYPE_CHECKING:
     from fairlap.history.gate import Finding
     from fairlap.request.gate_file import GateRules
 
 _NOT_COMPARABLE = 3
-
-
-class GateDocument(PrintedDocument, frozen=True, tag="fairlap.gate/1"):
-    exit_status: int
-    max_slowdown: float
-    findings: list[GateFinding]  # empty where the two runs have nothing in common
-    trades: tuple[str, ...] = ()  # what a faster contestant, or the faster of two runs, is shown to cost
 
 
 class GateCommand(Command):
@@ -96,7 +87,7 @@ def command(
     shown, 2 when inconclusive with --strict, 3 when not comparable.
     """
     from fairlap.errors import FairlapError
-    from fairlap.history.gate import overall
+    from fairlap.history.gate import GateDocument, overall
     from fairlap.request.gate_file import gate_rules
 
     try:

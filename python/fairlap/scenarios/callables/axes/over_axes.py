@@ -43,12 +43,12 @@ from fairlap.scenarios.callables.axes.ready_point import (
 )
 from fairlap.scenarios.callables.axes.result import ComparisonOverAxes, PointResult
 from fairlap.scenarios.callables.axes.structural_inputs import wrong_on_structural
+from fairlap.scenarios.callables.checked_options import require_baseline, require_fit
 from fairlap.scenarios.callables.device_timing import OnDevice
 from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS, Inputs
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
 from fairlap.scenarios.callables.turns import LONGEST_TURN_S, SHORTEST_TURN_S, Done
-from fairlap.suggestions import did_you_mean
 
 _MOST_SEED = 2**31 - 1
 _FEWEST_BLOCKS = 24  # a fitted cost rests on times, which take more blocks than a clear verdict
@@ -129,6 +129,9 @@ def compare_over(
     began_s = time.perf_counter()
     all_axes = axes_of(axes)
     baseline = _checked_baseline(callables, baseline)
+    if not callable(report):
+        raise InvalidRequest(f"report must be a function that takes a text, not {shown(report)}")
+    require_fit(options, alpha=alpha, margin=margin, target=target, seconds=seconds, any_answers=any_answers, wait=wait)
     seed = secrets.randbelow(_MOST_SEED) if seed is None else whole_number("seed", seed, least=0, most=_MOST_SEED)
     points = list(points_of(all_axes))
     until_decided = blocks is None and target is None
@@ -291,12 +294,8 @@ def _inputs_of(inputs: Inputs | Sequence[Inputs]) -> tuple[Callable[..., Any], b
 def _checked_baseline(callables: Callables, baseline: str | None) -> str:
     if not isinstance(callables, Mapping) or len(callables) < FEWEST_CALLABLES:
         raise InvalidRequest('pass at least two callables by name, such as compare_over({"a": f, "b": g}, ...)')
-    if baseline is None:
-        return next(iter(callables))
-    if baseline not in callables:
-        meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
-        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
-    return baseline
+    require_baseline(callables, baseline)
+    return next(iter(callables)) if baseline is None else baseline
 
 
 def _turn_s(seconds: float | None, *, until_decided: bool) -> float:

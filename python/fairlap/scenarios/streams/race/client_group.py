@@ -16,7 +16,6 @@ from functools import partial
 from typing import TypeVar
 
 from fairlap import quantity_text
-from fairlap.engine import __version__
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.launch.cluster.called_program import CalledProgram, ProgramHere, ProgramLost
 from fairlap.launch.cluster.ray_cluster import cluster_named
@@ -49,6 +48,7 @@ from fairlap.scenarios.streams.several_clients.messages import (
     ReadClock,
     Refused,
 )
+from fairlap.version import __version__
 
 _Found = TypeVar("_Found")
 _MODULE = client_program.__name__
@@ -221,7 +221,7 @@ def _described(
         threads.shutdown(wait=False, cancel_futures=True)
     found: list[tuple[Description, CalledProgram]] = []
     for (node, program), answer in zip(programs, answers, strict=True):
-        if isinstance(answer, Description) and answer.fairlap == str(__version__):
+        if isinstance(answer, Description) and answer.fairlap == __version__:
             found.append((answer, program))
             continue
         announce(f"the client {node} is left out: {_why_left_out(answer)}")

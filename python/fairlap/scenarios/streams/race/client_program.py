@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fairlap.engine import __version__
 from fairlap.errors import FairlapError
 from fairlap.launch.cluster.called_program import answer_calls
 from fairlap.scenarios.streams.clients.client import Client, now_ns
@@ -40,6 +39,7 @@ from fairlap.scenarios.streams.several_clients.messages import (
     ReadClock,
     Refused,
 )
+from fairlap.version import __version__
 
 _BOOT, _NETWORK = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/net")
 _SPIN_NS = 1_000_000  # at the end of a wait, which a sleep may overshoot by as much
@@ -62,7 +62,7 @@ class ClientProgram:
     def _answer(self, call: Call) -> Answer:
         match call:
             case Describe():
-                return Description(socket.gethostname(), machine_here(), str(__version__))
+                return Description(socket.gethostname(), machine_here(), __version__)
             case Check(server, certificates):
                 require_client(server)
                 credential_of(server)
