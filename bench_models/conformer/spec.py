@@ -12,7 +12,7 @@ from typing import Any
 from fairlap.bench_models.graphs.attention import DECISIVE, MODEST, Heads, attention, layer_norm
 from fairlap.bench_models.graphs.images import RECTIFIED, WHOLE, convolution, normalised, swish
 from fairlap.bench_models.graphs.net import RESTORED, Net, Sized, Value
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import BATCH, Normal, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"

@@ -14,7 +14,7 @@ from fairlap.bench_models.graphs.attention import (
     rotations,
 )
 from fairlap.bench_models.graphs.net import Net, Sized, Value
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import BATCH, Integers, Normal, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from fairlap.bench_models.convolution.units import Unit, classifier
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Uniform
 
 IMAGE = 224

@@ -12,7 +12,7 @@ from functools import cache
 
 from fairlap.bench_models.graphs.attention import DECISIVE, MODEST, Heads, attention, later_tokens, rms_norm
 from fairlap.bench_models.graphs.net import RESTORED, Net, Sized, Value
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import BATCH, Integers, Normal, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"

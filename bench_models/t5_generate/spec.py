@@ -7,7 +7,7 @@ from functools import cache
 
 from fairlap.bench_models.graphs.net import Net
 from fairlap.bench_models.t5.spec import HEAD, IDS, VOCABULARY, Layers, layers_of
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import BATCH, Constant, Spec, Tensor
 
 PROMPT, TOKENS = 64, 32

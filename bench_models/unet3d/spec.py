@@ -12,7 +12,7 @@ from functools import cache
 
 from fairlap.bench_models.graphs.images import RECTIFIED, WHOLE, convolution, joined
 from fairlap.bench_models.graphs.net import Net, Sized, Value
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import BATCH, LEARNS, Normal, Tensor, Uniform
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"

@@ -6,7 +6,7 @@ from functools import cache
 
 from fairlap.bench_models.graphs.attention import DECISIVE, MODEST, Heads, attention, layer_norm
 from fairlap.bench_models.graphs.net import Net, Sized, Value
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import BATCH, Normal, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlap.bench_models.graphs.images import SWISHED, WHOLE, convolution, doubled, joined, normalised, swish
 from fairlap.bench_models.graphs.net import Net, Sized, Value
-from fairlap.models.registry import sizes_of_family
+from fairlap.models.names import sizes_of_family
 from fairlap.models.spec import BATCH, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"

@@ -37,6 +37,7 @@ from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Fresh, Work
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.store.recording import begin_recording
 from fairlap.store.store import open_store
 
 GOAL_S = 0.35  # 100 works, two contestants and six blocks in seven minutes
@@ -213,7 +214,7 @@ def main() -> None:
             watch.watch(stage, of, method)
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Path(folder) / "runs.sqlite")
-        recording = store.begin(plan, {}, datetime.now(UTC).isoformat(timespec="seconds"))
+        recording = begin_recording(store, plan, {}, datetime.now(UTC).isoformat(timespec="seconds"))
         race = Race(plan, keep=recording.keep)
         took_s = raced(race, alone, watch)
     print_phases(plan, race.processes, watch.seconds, took_s)

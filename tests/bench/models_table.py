@@ -12,7 +12,8 @@ import argparse
 import os
 from collections.abc import Iterable
 
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.race.equal_work.answers import PEER_GRADIENT
 from fairlap.race.planning.plan import Measuring
 from fairlap.race.planning.plan_drawing import draw_plan

@@ -37,12 +37,14 @@ from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 from fairlap.store.database import Database
+from fairlap.store.file_store import Store
+from fairlap.store.recording import begin_recording
 from fairlap.store.runs.run_ids import id_of
 from fairlap.store.search import Wanted
 from fairlap.store.shared import connection
 from fairlap.store.shared.sending import push
 from fairlap.store.shared.shared_store import SharedStore
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from fairlap.store.tables import StoredProcess, insert_run, keep_rows, store_process, stored_process
 
 _MODELS = [f"model_{number}" for number in range(50)]
@@ -182,7 +184,7 @@ def keep_large(store: Store, began_at: str, rng: np.random.Generator) -> str:
             assert [each.outcome for each in push(local, store, [run])] == ["sent"]
             return run
     plan = a_plan("large", _FRAMEWORKS, blocks=12)
-    recording = store.begin(plan, {"cpu model": "Imaginary 9000"}, began_at)
+    recording = begin_recording(store, plan, {"cpu model": "Imaginary 9000"}, began_at)
     for process in processes_of(plan, rng):
         recording.keep(process, {"wall_ns": rng.normal(2e6, 1e4, _BIG_RUN_SAMPLES)})
     recording.end({"whole": 100.0})

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.planning.plan import Measuring
 from fairlap.race.planning.plan_drawing import draw_plan

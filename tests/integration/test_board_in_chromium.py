@@ -10,6 +10,7 @@ import pytest
 from chromium import PROGRAM, Page, chromium
 from fairlap.board.board import board_of
 from fairlap.board.site import write_site
+from fairlap.store.recording import begin_recording
 from fairlap.store.store import open_store
 from runs_to_show import HOSTILE, run_of, samples
 
@@ -28,7 +29,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 run = run_of(CONTESTANTS, models=("mlp", "convnet"), batches=(1, 8), blocks=2)
                 run.machine["cpu model"] = machine
                 run.began_at = f"2026-01-0{day}T03:04:05+00:00"
-                recording = store.begin(run.plan, run.machine, run.began_at)
+                recording = begin_recording(store, run.plan, run.machine, run.began_at)
                 for process in run.processes:
                     recording.keep(process, samples(process.block, process.contestant))
                 recording.end(run.wall_s)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models.checks.connectionist import loss_of_frames
 from fairlap.models.checks.differentiation import gradients
+from fairlap.models.checks.losses import loss_of_frames
 from fairlap.models.reference import reference_answers
 from workloads_of_models import workload_of
 

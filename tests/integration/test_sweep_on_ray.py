@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.programs.processes import process_ids, process_stat
-from fairlap.store.store import Store, open_store
+from fairlap.store.file_store import Store
+from fairlap.store.store import open_store
 from fairlap.store.sweeps import load_sweep
 from machine_marks import needs_package
 from processes_seen import content, wait_until, wait_until_empty

@@ -146,10 +146,11 @@ def _require_a_better_start(learnt: Path, first_score: float) -> None:
 
 
 def test_a_run_that_is_removed_takes_its_checkpoints_along(tmp_path: Path) -> None:
+    from fairlap.store.recording import begin_recording
     from fairlap.store.store import open_store
 
     with open_store(tmp_path / "runs.sqlite") as store:
-        recording = store.begin(planned("numpy-trainer", 1), {}, "2026-01-01T00:00:00+00:00")
+        recording = begin_recording(store, planned("numpy-trainer", 1), {}, "2026-01-01T00:00:00+00:00")
         recording.checkpoints.mkdir()
         (recording.checkpoints / "block-0-a.safetensors").touch()
         recording.end({}, interrupted=True)

@@ -11,8 +11,7 @@ import numpy as np
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, filled_batches, joined_items
 from fairlap.models.sources.bundle import bundle_in, inputs_file, weights_file
-from fairlap.models.sources.contract import Bundle
-from fairlap.models.sources.learning.learner import Learner
+from fairlap.models.sources.contract import Bundle, Learner
 from fairlap.models.sources.opening import Order, opened_folder
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.spec import BATCH_LABELS, LABELS

@@ -6,6 +6,7 @@ import numpy as np
 from fairlap.race.processes.recorded_turns import medians_of_turns, timing_of
 from fairlap.race.run import Run
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.store.recording import begin_recording
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 
@@ -47,7 +48,7 @@ def measure(process: ProcessResult, samples_ns: np.ndarray) -> None:
 def store_measured_run() -> str:
     run, samples = a_measured_run()
     with open_store() as store:
-        recording = store.begin(run.plan, run.machine, run.began_at)
+        recording = begin_recording(store, run.plan, run.machine, run.began_at)
         for process in run.processes:
             recording.keep(process, samples[process.block, process.contestant])
         recording.end(run.wall_s)

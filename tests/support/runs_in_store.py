@@ -7,8 +7,8 @@ import math
 import numpy as np
 from fairlap.race.run import Run
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
-from fairlap.store.recording import Recording
-from fairlap.store.store import Store
+from fairlap.store.file_store import Store
+from fairlap.store.recording import Recording, begin_recording
 from runs_for_rows import a_run, crashed
 from runs_under_roofs import some_roofs
 
@@ -35,7 +35,7 @@ def samples_of(process: ProcessResult, count: int = 50) -> dict[str, np.ndarray]
 
 
 def recording_of(store: Store, run: Run, processes: int | None = None) -> Recording:
-    recording = store.begin(run.plan, run.machine, run.began_at, run.roofs)
+    recording = begin_recording(store, run.plan, run.machine, run.began_at, run.roofs)
     for process in run.processes[:processes]:
         recording.keep(process, samples_of(process))
     return recording

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
 from fairlap.request.work import Mode

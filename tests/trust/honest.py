@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.race.planning.plan import Measuring
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race

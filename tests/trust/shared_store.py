@@ -96,6 +96,7 @@ def _process(url: str, folder: Path, threads: int, runs: int, seed: int) -> Coun
 def _machine(url: str, folder: Path, runs: int, seed: list[int]) -> Counter[str]:
     from fairlap.errors import FairlapError
     from fairlap.results.results import results_of
+    from fairlap.store.recording import begin_recording
     from fairlap.store.shared.address import address_of
     from fairlap.store.shared.sender import Sender
     from fairlap.store.store import open_store
@@ -111,7 +112,7 @@ def _machine(url: str, folder: Path, runs: int, seed: list[int]) -> Counter[str]
     found: Counter[str] = Counter()
     for _ in range(runs):
         with open_store(path) as store:
-            recording = store.begin(run.plan, run.machine, datetime.now(UTC).isoformat())
+            recording = begin_recording(store, run.plan, run.machine, datetime.now(UTC).isoformat())
             sender.expect(path, recording.run)
             for process in run.processes:
                 process.phases_s = {"import": float(drawn.random())}
@@ -164,7 +165,7 @@ def _recorded(folder: Path) -> Iterator[tuple[str, str, object, object]]:
 
 
 def _samples(store: object, run: str) -> list[tuple[object, ...]]:
-    from fairlap.store.store import Store
+    from fairlap.store.file_store import Store
 
     assert isinstance(store, Store)
     with store.database() as db:

@@ -15,7 +15,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.frameworks.suites.child_process import Member
 from fairlap.judgement.judge_request import Benchmark, JudgeRequest, SearchedQuantity, require_fitting
-from fairlap.models.registry import is_function
+from fairlap.models.names import is_function
 from fairlap.request.names import contestant_named
 from fairlap.request.units import Seconds
 from fairlap.request.work import Mode, Precision

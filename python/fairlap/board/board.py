@@ -19,7 +19,7 @@ from fairlap.render.judged import judged_text
 from fairlap.request.work import Conditions
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.contract import Better, Unit
-from fairlap.store.store import Store
+from fairlap.store.file_store import Store
 from fairlap.store.stored_rows import RowsOfRun, rows_stored
 
 _DIGITS = 16  # of the hash in the address of a history

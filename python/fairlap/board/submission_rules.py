@@ -12,7 +12,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.explanations import explanations
-from fairlap.models.registry import workload_names
+from fairlap.models.names import workload_names
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import Share
 from fairlap.request.work import Conditions

@@ -21,10 +21,11 @@ from fairlap.request.units import Share
 from fairlap.results.decision.question import question_of
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import stored_models
+from fairlap.store.file_store import Store
 from fairlap.store.runs.run_file import RunDocument, run_document
 from fairlap.store.runs.run_ids import is_an_id, utc_text
 from fairlap.store.search import RunSummaries, Wanted
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 
 RUNS_ON_A_PAGE = 50
 _MOST_RUNS_ON_A_PAGE = 200

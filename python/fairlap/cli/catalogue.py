@@ -14,7 +14,8 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Framework
 from fairlap.frameworks.registry import framework_named, framework_names, is_importable
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.models.spec import Spec, Tensor
 from fairlap.printed_document import PrintedDocument
 from fairlap.request.names import FILE

@@ -9,7 +9,7 @@ _NEWEST_RUNS = 20
 
 def models(typed: str) -> Iterable[str]:
     """Built-in ones and those of installed packages; the shell adds files."""
-    from fairlap.models.registry import workload_names
+    from fairlap.models.names import workload_names
 
     return workload_names()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from fairlap.errors import FairlapError
 from fairlap.machine.files.atomic_files import write_output
-from fairlap.models.registry import family_of, find, sizes_of_family, workload_names
+from fairlap.models.names import family_of, sizes_of_family, workload_names
+from fairlap.models.registry import find
 from fairlap.models.spec import Spec
 
 PAGE = Path("docs/reference/models.md")

@@ -18,7 +18,7 @@ from fairlap.cli.commands.stored_runs import bundle, runs_attach, verify
 from fairlap.cli.races import conversion
 from fairlap.cli.races.self_test_trials import SelfTestDocument
 from fairlap.compression.forms import Compression
-from fairlap.engine.measurement_document import MeasurementDocument
+from fairlap.engine.measurement import MeasurementDocument
 from fairlap.errors import FairlapError
 from fairlap.history.gate import GateDocument
 from fairlap.history.recheck import Recheck

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from fairlap.engine.feeding.feeder import Feeder, FeedingFailed, RawFile
     from fairlap.engine.floors import floor
     from fairlap.engine.measure_call import measure
-    from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
+    from fairlap.engine.measurement import Measurement, Notice, WarmUp
     from fairlap.engine.native_functions import NativeFunction
+    from fairlap.engine.quantity import Quantity
     from fairlap.engine.timed_calls import DrawnCalls, time_calls
 
 __all__ = [
@@ -79,7 +80,7 @@ _HOME = {
     "MeasurementInProgress": "fairlap.engine._native",
     "NativeFunction": "fairlap.engine.native_functions",
     "Notice": "fairlap.engine.measurement",
-    "Quantity": "fairlap.engine.measurement",
+    "Quantity": "fairlap.engine.quantity",
     "RawFile": "fairlap.engine.feeding.feeder",
     "Rotate": "fairlap.engine.cuda.request",
     "StallTimes": "fairlap.engine._native",

@@ -1,24 +1,23 @@
-"""What a measurement is: quantities that know their method and their floor, and the warnings about them."""
+"""What a measurement is: its quantities, and the warnings about them; and as a document, what programs read of it."""
 
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fairlap import quantity_text
-from fairlap.engine import _native
+from fairlap.engine.quantity import SHOWN_QUANTILES, MeasuredQuantity, Quantity
 from fairlap.errors import FairlapError, NotAvailable
+from fairlap.printed_document import PrintedDocument
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from typing_extensions import Buffer
-
-SHOWN_QUANTILES = (0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True)
@@ -47,57 +46,34 @@ class WarmUp:
         return f"{how}, {self.calls:,} calls in {self.elapsed_s:.2g} s; the first took {first}"
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """One measured quantity: its samples in nanoseconds per call, and how they were taken.
+class KernelOfCall(msgspec.Struct, frozen=True):
+    per_call: float
+    ns_per_call: float
 
-    ``samples`` is any one-dimensional float64 buffer; an invalid sample is NaN. No digit below
-    ``resolution_ns`` is ever printed.
-    """
+
+class KernelsOfCall(msgspec.Struct, frozen=True):
+    kernels: dict[str, KernelOfCall]  # by name
+    kernels_absent: str  # why they are not known
+
+
+class MeasurementDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.measurement/1"):
+    """The first quantity is the headline. Every figure is of one process."""
 
     name: str
-    method: str
-    samples: Buffer = field(repr=False)
-    resolution_ns: float
-    floor: Mapping[str, float]
-    gate: str = ""  # what held the stream during a span; "none" leaves launch gaps in it
-    sm_mhz: float | None = None  # of a GPU: the median of its clock at the samples, where that was read
-
-    @property
-    def values(self) -> npt.NDArray[np.float64]:
-        """The samples as a NumPy array over the same memory."""
-        import numpy as np
-
-        return np.asarray(self.samples)
-
-    @cached_property
-    def interval(self) -> _native.Interval:
-        """The median and its interval within this process; coverage 0 when there are too few samples."""
-        return _native.interval_of_median(self.samples)
-
-    @property
-    def median_ns(self) -> float:
-        return self.quantiles((0.5,))[0]
-
-    def quantiles(self, shares: tuple[float, ...]) -> list[float]:
-        return _native.quantiles(self.samples, list(shares))
-
-    def __len__(self) -> int:
-        return len(memoryview(self.samples))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickling: the samples are copied out of the engine's memory."""
-        state = {key: value for key, value in self.__dict__.items() if key != "interval"}
-        state["samples"] = array("d", memoryview(self.samples).tobytes())
-        return state
-
-    def __str__(self) -> str:
-        median_ns = self.median_ns
-        if math.isnan(median_ns):
-            return f"{self.name}: no valid sample ({self.method})"
-        if self.interval.coverage == 0:
-            return f"{quantity_text.duration(median_ns, self.resolution_ns)} (fewer than 6 samples: no interval)"
-        return quantity_text.duration_interval(median_ns, self.interval.low, self.interval.high, self.resolution_ns)
+    quantities: dict[str, MeasuredQuantity]
+    absent: dict[str, str]  # quantities that the method cannot give, and why
+    samples: int
+    calls_per_sample: int
+    stopped_by: str
+    elapsed_s: float
+    warm_up: WarmUp
+    collector_paused: bool
+    settings: dict[str, str]
+    counts: dict[str, int]
+    warnings: tuple[Notice, ...]
+    sm_mhz: list[float] | msgspec.UnsetType = msgspec.UNSET  # with --raw, on a GPU: its clock at each sample
+    kernels: dict[str, KernelOfCall] | msgspec.UnsetType = msgspec.UNSET  # on a GPU
+    kernels_absent: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True)
@@ -175,12 +151,25 @@ class Measurement:
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also every sample."""
-        import msgspec
-
-        from fairlap.engine.measurement_document import document_of
-
-        plain: dict[str, Any] = msgspec.to_builtins(document_of(self, raw=raw))
+        plain: dict[str, Any] = msgspec.to_builtins(self.document(raw=raw))
         return plain
+
+    def document(self, *, raw: bool = False) -> MeasurementDocument:
+        """As ``fairlap time --json`` prints it; with ``raw`` also every sample."""
+        return MeasurementDocument(
+            name=self.name,
+            quantities={name: each.printed(raw=raw) for name, each in self.quantities.items()},
+            absent=dict(self.absent),
+            samples=self.samples,
+            calls_per_sample=self.calls_per_sample,
+            stopped_by=self.stopped_by,
+            elapsed_s=self.elapsed_s,
+            warm_up=self.warm_up,
+            collector_paused=self.collector_paused,
+            settings=dict(self.settings),
+            counts=dict(self.counts),
+            warnings=self.warnings,
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.name}"]

@@ -16,9 +16,10 @@ from fairlap import quantity_text
 from fairlap.engine import _native
 from fairlap.engine.arguments import calls_per_sample_wish, given_name, stop_rule, truth, warm_up_wish
 from fairlap.engine.clocks import clock_named
-from fairlap.engine.measurement import CallableRaised, Measurement, Notice, Quantity, WarmUp
+from fairlap.engine.measurement import CallableRaised, Measurement, Notice, WarmUp
 from fairlap.engine.native_functions import NativeFunction, address_of_argument, native_function_of
 from fairlap.engine.notices import notices_of_run
+from fairlap.engine.quantity import Quantity
 from fairlap.errors import NOT_ENOUGH_MEMORY, InvalidRequest, NotAvailable, described, shown
 
 

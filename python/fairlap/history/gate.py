@@ -13,10 +13,8 @@ from fairlap.results.decision.gate_findings import E_QUANTITY, STATUSES, finite
 from fairlap.results.decision.gate_findings import Finding as Finding
 from fairlap.results.decision.gate_findings import GateFinding as GateFinding
 from fairlap.results.decision.gate_findings import Status as Status
-from fairlap.results.decision.gate_findings import findings_inside as findings_inside
 from fairlap.results.decision.gate_findings import overall as overall
 from fairlap.results.decision.gate_findings import require_known as require_known
-from fairlap.results.decision.gate_findings import trades_inside as trades_inside
 from fairlap.results.quantities.other_quantities import figure_of, metrics_of_processes, period_of
 from fairlap.verdict import Change, Regression, RequiredChange
 

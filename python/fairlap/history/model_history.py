@@ -12,7 +12,7 @@ from fairlap.request.work_title import model_titled
 from fairlap.results.quantities.row_quantities import E_QUANTITY, RowQuantity, row_quantity
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import machines_of_runs, quantities_held, recorded_figures, stored_models
-from fairlap.store.store import Store
+from fairlap.store.file_store import Store
 from fairlap.suggestions import did_you_mean
 
 

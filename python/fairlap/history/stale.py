@@ -12,8 +12,8 @@ from fairlap.history.trends import machine_named
 from fairlap.machine.differences import FactDifference, differences
 from fairlap.printed_document import PrintedDocument
 from fairlap.race.run import Run
+from fairlap.store.file_store import Store
 from fairlap.store.search import newest_answers
-from fairlap.store.store import Store
 
 FACTS = ("driver", "kernel", "microcode")
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from fairlap.engine.measurement import Measurement, Notice, Quantity
+from fairlap.engine.measurement import Measurement, Notice
+from fairlap.engine.quantity import Quantity
 from fairlap.machine.hardware.cuda_devices import Board, board_of
 from fairlap.machine.hardware.gpu import SLOWED_BY_HEAT, SLOWED_BY_POWER
 

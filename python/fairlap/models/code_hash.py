@@ -7,7 +7,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from fairlap.models.registry import SIZES, packages_of_code
+from fairlap.models.names import SIZES
+from fairlap.models.registry import packages_of_code
 
 
 def hash_of_code(*folders: Path) -> str:

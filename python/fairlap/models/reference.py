@@ -1,4 +1,4 @@
-"""The float64 reference that every answer is compared with, and the losses of which gradients are taken."""
+"""The float64 reference that every answer is compared with."""
 
 from __future__ import annotations
 
@@ -8,30 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.models.arrays import Arrays, Labels, all_widened
-from fairlap.models.checks.connectionist import loss_of_frames
-from fairlap.models.spec import Loss
+from fairlap.models.arrays import Arrays, all_widened
+from fairlap.models.checks.losses import loss_of
 from fairlap.models.workload import Workload
 from fairlap.request.work import Mode
-
-Array = npt.NDArray[Any]
-
-
-def loss_of(kind: Loss, output: Any, labels: Labels | None) -> Any:
-    """Of a traced output, a traced loss."""
-    if kind == "mean_square":
-        return np.mean(output**2)
-    if labels is None:
-        raise ValueError(f"{kind} needs labels")
-    if kind == "square_error":
-        return np.mean((output - labels.astype(output.dtype)) ** 2)
-    if kind == "ctc":
-        return loss_of_frames(output, labels)
-    shifted = output - output.max(axis=-1, keepdims=True)
-    log_shares = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    chosen = np.take_along_axis(log_shares, labels[..., None].astype(np.int64), axis=-1)
-    return -chosen.mean()
-
 
 Answers = dict[str, npt.NDArray[np.float64]]
 

@@ -1,33 +1,31 @@
-"""The available models: built-in ones, and those of installed packages."""
+"""Models by their names: built-in ones, those of installed packages, and those that a user has opened.
+
+What reads users' models takes long to import, and is imported when one is asked for.
+"""
 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import InvalidRequest, described
+from fairlap.models.names import built_in_packages, former_names, model_packages
 from fairlap.models.spec import Spec
-from fairlap.plugins import places_in_packages
 from fairlap.request.fields.data.training_data import ItemSizes
-from fairlap.request.fields.source import is_callable_name, why_no_callable
+from fairlap.request.fields.source import why_no_callable
 from fairlap.suggestions import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from fairlap.models.operations.operation import Operation
 
-GROUP = "fairlap.workloads"
-SIZES = "sizes.toml"
 _REQUEST_FILE = ".toml"
 _MOST_NAMED = 5
 _OPERATIONS = "fairlap.bench_models.operations"
-_BUILT_IN = Path(__file__).parents[1] / "bench_models"
 
 
 @dataclass(frozen=True)
@@ -151,25 +149,6 @@ def packages_of_code(package: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((own, getattr(import_module(f"{own}.spec"), "IMPLEMENTED_IN", own))))
 
 
-def workload_names() -> list[str]:
-    """Sorted. Imports no model."""
-    return sorted(_packages())
-
-
-def is_function(text: str) -> bool:
-    """Whether this is ``module:function``, and not one size of a family."""
-    return is_callable_name(text) and text not in workload_names()
-
-
-def is_unknown_size(text: str) -> bool:
-    """Whether this names a size that a model does not have: its first part is a model and no module that is at hand."""
-    name = text.partition(":")[0]
-    names = workload_names()
-    if ":" not in text or text in names or not any(name == each.partition(":")[0] for each in names):
-        return False
-    return not (Path(f"{name}.py").exists() or Path(name).is_dir() or find_spec(name) is not None)
-
-
 def _file_meant(name: str) -> str:
     """Name a file beside the one that is not there, whose suffix may be mistyped."""
     folder, file = os.path.split(name)
@@ -186,9 +165,9 @@ def _file_meant(name: str) -> str:
 
 def find(name: str, sizes: ItemSizes | None = None) -> Model:
     """Find it by its name, or by the one that it had before it was in a family."""
-    built_in = _built_in()
-    name = _former_names().get(name, name)
-    packages = built_in if name in built_in else _packages()
+    built_in = built_in_packages()
+    name = former_names().get(name, name)
+    packages = built_in if name in built_in else model_packages()
     if name not in packages:
         from fairlap.models.operations.kinds import operation_named
 
@@ -256,39 +235,3 @@ def _files_read() -> str:
     endings = sorted({suffix for kind in kinds() for suffix in kind.suffixes})
     folders = "a SavedModel is a folder with saved_model.pb, a model of MLflow one with MLmodel"
     return f"files end with {', '.join(endings)}; {folders}"
-
-
-def _packages() -> dict[str, str]:
-    return {**places_in_packages(GROUP), **_built_in()}
-
-
-def _built_in() -> dict[str, str]:
-    names: list[str] = []
-    for path in _BUILT_IN.glob("*/spec.py"):
-        family = path.parent.name
-        names += [f"{family}:{size}" for size in sizes_of_family(family)] or [family]
-    return {name: f"fairlap.bench_models.{name}" for name in names}
-
-
-@cache
-def sizes_of_family(family: str) -> Mapping[str, Mapping[str, Any]]:
-    """Read what distinguishes the built-in models of a family, by the name of the size; empty for a single model."""
-    file = _BUILT_IN / family / SIZES
-    return tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
-
-
-def family_of(name: str) -> str:
-    """Name the family of which a built-in model is one size; empty for any other."""
-    family, _, size = name.partition(":")
-    return family if size and size in sizes_of_family(family) else ""
-
-
-@cache
-def _former_names() -> Mapping[str, str]:
-    families = [path.parent.name for path in _BUILT_IN.glob(f"*/{SIZES}")]
-    return {
-        own["formerly"]: f"{family}:{size}"
-        for family in families
-        for size, own in sizes_of_family(family).items()
-        if "formerly" in own
-    }

@@ -15,7 +15,7 @@ Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint
 Loss = Literal["cross_entropy", "mean_square", "square_error", "ctc", "own"]
 """Of the first output: the mean of minus the logarithm of the right classes' shares, classes last; the mean of its
 squares, without labels; the mean square of its difference from the labels; connectionist temporal classification of
-its frames, see ``fairlap.models.checks.connectionist``. Or a user's own function."""
+its frames, see ``fairlap.models.checks.losses``. Or a user's own function."""
 
 LEARNS: tuple[Mode, ...] = ("infer", "grad", "train")
 """Modes of a whole model, which can be trained."""

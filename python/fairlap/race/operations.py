@@ -10,10 +10,10 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.models.names import workload_names
 from fairlap.models.operations.kinds import operation_named
 from fairlap.models.operations.listed import CODE, is_pattern, operations_matching
 from fairlap.models.operations.operation import Operation
-from fairlap.models.registry import workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN
 from fairlap.race.planning.plan import SkippedWork

@@ -14,7 +14,7 @@ from fairlap.printable import joined_lines
 from fairlap.race.counted_blocks import design_of, work_blocks
 from fairlap.race.run import Run
 from fairlap.request.work import Conditions, Work
-from fairlap.results.decision.gate_findings import Finding, findings_inside
+from fairlap.results.decision.gate_findings import Finding, Status, candidates_named, findings_of_work
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.row_sequence import Rows
@@ -85,6 +85,30 @@ class Results:
 
     def every_row(self) -> Iterator[tuple[WorkResult, ContestantResult, Row]]:
         return ((each, result, row) for each in self.work_results for result, row in each.with_rows())
+
+    def findings_against(self, baseline: str, candidates: Sequence[str] = (), *, max_slowdown: float) -> list[Finding]:
+        """Is each candidate within its bounds? All but the baseline where none is named."""
+        plan = self.run.plan
+        wanted = candidates_named(plan, baseline, candidates)
+        found: list[Finding] = []
+        for work in plan.works:
+            title, work_results = plan.title_of(work), self.of_work(work)
+            if not work_results:
+                found.append(Finding(Status.NOT_COMPARABLE, f"{title}: no process of it ended"))
+                continue
+            for name in wanted:
+                found += findings_of_work(
+                    work_results[0], title, baseline, name, max_slowdown=max_slowdown, required=self.required
+                )
+        return found
+
+    def trades_against(self, baseline: str, candidates: Sequence[str] = ()) -> list[str]:
+        """Write, of each candidate and work, what the faster one of it and the baseline is shown to cost."""
+        plan = self.run.plan
+        wanted = candidates_named(plan, baseline, candidates)
+        pairs = ((work, name) for work in self.works() for name in wanted)
+        found = ((work, self.of_work(work)[0].trade(name, baseline)) for work, name in pairs)
+        return [f"{plan.title_of(work)}: {text}" for work, text in found if text]
 
     def order_differs(self, work: Work) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
         """Rank the contestants in both orders, when controlling the conditions makes two of them swap places.
@@ -177,4 +201,4 @@ def results_of(
     )
     if required is not None or not changes or run.plan.gate is None:
         return results
-    return replace(results, findings=tuple(findings_inside(results, gate.baseline, (), max_slowdown=gate.max_slowdown)))
+    return replace(results, findings=tuple(results.findings_against(gate.baseline, max_slowdown=gate.max_slowdown)))

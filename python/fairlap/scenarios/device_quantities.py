@@ -20,7 +20,8 @@ from fairlap.frameworks.contract import Contestant, Unsupported
 
 if TYPE_CHECKING:
     from fairlap.engine.cuda.request import Method
-    from fairlap.engine.measurement import Notice, Quantity
+    from fairlap.engine.measurement import Notice
+    from fairlap.engine.quantity import Quantity
     from fairlap.meters.sample_clocks import SampleClocks
     from fairlap.scenarios.calls.conditions_in_force import ConditionsInForce
 

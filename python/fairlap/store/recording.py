@@ -7,19 +7,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from fairlap.errors import InvalidRequest
+from fairlap.machine.hardware.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
+from fairlap.race.planning.plan import Plan
+from fairlap.race.resume import whole_blocks
+from fairlap.race.run import Run
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.errors import StoreIsFull
+from fairlap.store.file_store import Store, checkpoints_of
+from fairlap.store.runs import run_ids
 from fairlap.store.runs.run_locks import give_up_reserve, let_go, reserve
-from fairlap.store.tables import StoredProcess, stored_process
+from fairlap.store.search import State
+from fairlap.store.tables import StoredProcess, insert_run, remove_other_blocks, stored_process
+from fairlap.version import __version__
 
 if TYPE_CHECKING:
     import numpy as np
 
     from fairlap.results.row import Row
-    from fairlap.store.search import State
-    from fairlap.store.store import Store
 
 
 _RESUMABLE = "what is missing here can be raced with --resume"
@@ -97,5 +104,29 @@ class Recording:
             self._waiting.popleft()
 
 
-def checkpoints_of(store: Path, run: str) -> Path:
-    return store.with_name(f"{store.name}.{run}.checkpoints")
+def begin_recording(
+    store: Store, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None
+) -> Recording:
+    """Begin a run, and settle runs whose process was killed."""
+    run = Run(plan, [], dict(machine), {}, began_at, fairlap=__version__, roofs=roofs)
+    store.settle_killed()
+    run_id = store.ask(run_ids.id_after, began_at)
+    with store.writing_alone(run_id) as (db, lock):
+        insert_run(db, run_id, "running", run)
+    return Recording(store, run_id, lock)
+
+
+def resume_recording(store: Store, run: str, before: Sequence[ProcessResult], ended_early: str = "") -> Recording:
+    """Record more processes of an interrupted run. ``before`` are those of its whole blocks; others are dropped.
+
+    ``ended_early`` is what stays known of earlier ends while it runs.
+    """
+    run = store.id_of(run)
+    with store.writing_alone(run) as (db, lock):
+        stored = store.load(run)
+        if len(whole_blocks(stored.plan, stored.processes)) != len(before):
+            raise InvalidRequest(f"another process has resumed the run {run} in the meantime; resume it again")
+        db.execute("UPDATE runs SET state = 'running', ended_early = ? WHERE id = ?", (ended_early, run))
+        db.execute("DELETE FROM rows WHERE run = ?", (run,))
+        remove_other_blocks(db, store.number(run), {process.block for process in before})
+    return Recording(store, run, lock)

@@ -21,8 +21,8 @@ from fairlap.errors import FairlapError
 from fairlap.machine.files.private_files import tighten
 from fairlap.printable import joined_lines
 from fairlap.store.errors import StoreIsDamaged, readable_errors
+from fairlap.store.file_store import Store
 from fairlap.store.opening import open_for_writing, require_own, require_store, writing
-from fairlap.store.store import Store
 from fairlap.store.work_ids import give_works_ids
 
 _MOST_TRIED_BETWEEN = 1_000_000

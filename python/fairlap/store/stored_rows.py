@@ -9,9 +9,10 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
+from fairlap.store.file_store import Store
 from fairlap.store.runs.run_file import load_run, load_run_file
 from fairlap.store.runs.run_sources import run_named
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_file import checked_plan
 from fairlap.race.run import Run
 from fairlap.store.database import Database
+from fairlap.store.file_store import Store
 from fairlap.store.runs import run_ids
-from fairlap.store.store import Store
 from fairlap.store.tables import StoredProcess, insert_run, store_process
 
 Spread = Literal["alike", "every"]

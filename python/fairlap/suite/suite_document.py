@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from fairlap.errors import InvalidRequest, reason_of
-from fairlap.history.gate import Finding, GateFinding, Status, findings_inside, overall
+from fairlap.history.gate import Finding, GateFinding, Status, overall
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.files.regular_file import content_of
 from fairlap.printed_document import PrintedDocument
@@ -140,7 +140,7 @@ def findings_of(name: str, results: Results) -> list[Finding]:
     gate = results.run.plan.gate
     if gate is None:
         return []
-    found = findings_inside(results, gate.baseline, (), max_slowdown=gate.max_slowdown)
+    found = results.findings_against(gate.baseline, max_slowdown=gate.max_slowdown)
     return [replace(each, text=f"{name}: {each.text}") for each in found]
 
 

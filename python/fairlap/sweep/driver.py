@@ -21,7 +21,7 @@ from fairlap.launch.cluster.cluster import Cluster, Ended, Node
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import on_cores
 from fairlap.store.errors import StoreError
-from fairlap.store.store import Store
+from fairlap.store.file_store import Store
 from fairlap.store.sweeps import NewRun, RunOfSweep, Spread, Sweep, begin_sweep, end_run_of_sweep, store_block
 from fairlap.sweep.block import BlockReport, BlockTask
 from fairlap.sweep.machine_here import Machine

@@ -13,7 +13,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.render.text.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from fairlap.store.store import Store
+from fairlap.store.file_store import Store
 from fairlap.store.sweeps import Spread, Sweep
 from fairlap.sweep.driver import Driver, Open
 

@@ -21,6 +21,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.render.bundle.verify import verify
 from fairlap.request.toml_file import converted
+from fairlap.store.recording import begin_recording
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import RowsOfRun, rows_stored
 from measured_runs import a_measured_run
@@ -38,7 +39,7 @@ def kept(began_at: str, machine: str = "Imaginary 9000", blocks: int = 6) -> str
     run.machine["cpu model"] = machine
     run.began_at = began_at
     with open_store() as opened:
-        recording = opened.begin(run.plan, run.machine, run.began_at)
+        recording = begin_recording(opened, run.plan, run.machine, run.began_at)
         for process in run.processes:
             recording.keep(process, samples[process.block, process.contestant])
         recording.end(run.wall_s)
@@ -104,15 +105,15 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 def test_runs_without_evidence_and_unfinished_ones_are_named_and_not_shown(tmp_path: Path) -> None:
     run, _ = a_measured_run(6)
     with open_store() as opened:
-        recording = opened.begin(run.plan, run.machine, run.began_at)
+        recording = begin_recording(opened, run.plan, run.machine, run.began_at)
         for process in run.processes:
             recording.keep(process, {})  # its samples are gone
         recording.end(run.wall_s)
         with opened.database(writing=True) as db:
             db.execute("DELETE FROM samples")
-        empty = opened.begin(run.plan, run.machine, run.began_at)
+        empty = begin_recording(opened, run.plan, run.machine, run.began_at)
         empty.end({}, ended_early="nothing ran")
-        going_on = opened.begin(run.plan, run.machine, run.began_at)
+        going_on = begin_recording(opened, run.plan, run.machine, run.began_at)
         found = published(tmp_path / "site")
     assert found["cells"] == []
     assert {each["run"] for each in found["omitted"]} == {recording.run, empty.run, going_on.run}
@@ -144,7 +145,7 @@ def hostile() -> Run:
 def test_hostile_names_stay_texts() -> None:
     with open_store() as opened:
         run = hostile()
-        recording = opened.begin(run.plan, run.machine, run.began_at)
+        recording = begin_recording(opened, run.plan, run.machine, run.began_at)
         for process in run.processes:
             recording.keep(process, {"wall_ns": np.full(100, 1e6)})
         recording.end(run.wall_s)

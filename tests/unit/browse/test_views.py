@@ -20,9 +20,10 @@ from fairlap.browse.application import application
 from fairlap.browse.views import VIEWS
 from fairlap.race.run import Run
 from fairlap.store import opening
+from fairlap.store.file_store import Store
 from fairlap.store.runs.run_ids import id_of
 from fairlap.store.search import Wanted
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from fairlap.store.tables import insert_run, keep_rows
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole

@@ -21,7 +21,7 @@ from fairlap.cli.commands.list import command
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_names
-from fairlap.models.registry import workload_names
+from fairlap.models.names import workload_names
 from installed_package import install_package
 
 

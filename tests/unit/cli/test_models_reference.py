@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlap.cli.models_reference import BEGIN, END, page_with_table, table
-from fairlap.models.registry import workload_names
+from fairlap.models.names import workload_names
 
 PAGE = Path(__file__).parents[3] / "docs/reference/models.md"
 

@@ -19,6 +19,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.store.recording import resume_recording
 from fairlap.store.store import open_store
 
 pytestmark = pytest.mark.sanitized
@@ -83,7 +84,7 @@ def test_of_a_block_that_was_broken_off_no_samples_stay_beside_the_process_that_
     assert samples[4]
     forget(store, whole.processes[5:])
     with open_store(store) as opened:
-        again = opened.resume("last", whole.processes[:4])
+        again = resume_recording(opened, "last", whole.processes[:4])
         again.keep(whole.processes[4])  # one that crashed has no samples
         again.end({}, interrupted=True)
     assert kept(store)[1] == [*samples[:4], {}]
@@ -93,7 +94,7 @@ def test_a_run_that_another_process_has_resumed_is_not_resumed_too(store: Path, 
     with open_store(store) as opened:
         processes = opened.load("last").processes
         with pytest.raises(InvalidRequest, match="resume"):
-            opened.resume("last", processes[:4])
+            resume_recording(opened, "last", processes[:4])
         assert opened.state("last") == "finished"
         assert opened.load("last").processes == processes
 
@@ -101,7 +102,7 @@ def test_a_run_that_another_process_has_resumed_is_not_resumed_too(store: Path, 
 def test_a_run_that_is_still_being_recorded_is_not_resumed(store: Path, raced: Path) -> None:
     with open_store(store) as opened:
         run_id, run = opened.id_of("last"), opened.load("last")
-        recording = opened.resume("last", run.processes)
+        recording = resume_recording(opened, "last", run.processes)
         refused = here("compare", "--resume", "last")
         assert (refused.returncode, refused.stdout) == (2, "")
         assert run_id in refused.stderr

@@ -10,8 +10,7 @@ import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.engine import measure
 from fairlap.engine.cuda.kernel_file import Launch, extent, kernel_arguments, loaded_kernels
-from fairlap.engine.measurement import CallableRaised
-from fairlap.engine.measurement_document import KernelOfCall
+from fairlap.engine.measurement import CallableRaised, KernelOfCall
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.device_timing import OnDevice, kernel_files, kernels_of
 from fairlap.scenarios.callables.in_process import compare

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from fairlap.engine.cuda.stream_measurement import StreamMeasurement
-from fairlap.engine.measurement import Measurement, Quantity, WarmUp
+from fairlap.engine.measurement import Measurement, WarmUp
+from fairlap.engine.quantity import Quantity
 from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters import sample_clocks
 from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled, cycles_of

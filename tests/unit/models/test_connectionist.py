@@ -6,8 +6,8 @@ from itertools import groupby, product
 
 import numpy as np
 import pytest
-from fairlap.models.checks.connectionist import loss_of_frames
 from fairlap.models.checks.differentiation import Traced, gradients
+from fairlap.models.checks.losses import loss_of_frames
 from fairlap.models.draw import draw_labels
 from fairlap.models.registry import find
 

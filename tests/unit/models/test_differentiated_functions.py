@@ -21,7 +21,8 @@ from fairlap.bench_models.differentiated_functions.function import (
 )
 from fairlap.bench_models.differentiated_functions.reference import Implementation as Reference
 from fairlap.models.draw import draw_inputs, draw_weights
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.models.spec import Spec
 from fairlap.request.work import Mode
 

@@ -11,7 +11,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.models.registry import GROUP, family_of, find, is_function, sizes_of_family, workload_names
+from fairlap.models.names import GROUP, family_of, is_function, sizes_of_family, workload_names
+from fairlap.models.registry import find
 from fairlap.models.sources.registry import kind_of
 from fairlap.race.planning.works_from_request import data_seeds_asked, works_asked
 from fairlap.request.names import Contestants
@@ -89,7 +90,7 @@ def test_the_works_of_a_former_name_are_those_of_the_size() -> None:
 
 def test_listing_reads_the_sizes_and_imports_no_model() -> None:
     program = (
-        "import sys; from fairlap.models.registry import workload_names; assert 'vit:tiny' in workload_names();"
+        "import sys; from fairlap.models.names import workload_names; assert 'vit:tiny' in workload_names();"
         "assert not [name for name in sys.modules if name.startswith('fairlap.bench_models.')]"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

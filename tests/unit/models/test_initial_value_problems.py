@@ -15,7 +15,8 @@ from fairlap.bench_models.initial_value_problems.numpy_model import Implementati
 from fairlap.bench_models.initial_value_problems.problem import CHANGE, END, STATE, TOLERANCE, Problem
 from fairlap.bench_models.initial_value_problems.reference import Implementation as Reference
 from fairlap.models.draw import draw_inputs, draw_weights
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from scipy.integrate import solve_ivp  # type: ignore[import-untyped,unused-ignore]
 
 Array = npt.NDArray[np.float64]

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
+from fairlap.models.names import GROUP, workload_names
 from fairlap.models.reference import reference_answers
-from fairlap.models.registry import GROUP, find, follows_data, free_sizes_at, spec_at, spec_with, workload_names
+from fairlap.models.registry import find, follows_data, free_sizes_at, spec_at, spec_with
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
 from fairlap.request.fields.data.training_data import ItemSizes
@@ -33,7 +34,8 @@ def test_our_models_are_found_by_name() -> None:
 def test_listing_imports_no_model_and_finding_one_imports_no_other_and_no_framework() -> None:
     program = (
         "import sys\n"
-        "from fairlap.models.registry import find, workload_names\n"
+        "from fairlap.models.names import workload_names\n"
+        "from fairlap.models.registry import find\n"
         "def seen(): return {m for m in sys.modules if m.startswith('fairlap.bench_models.')}\n"
         "workload_names(); assert not seen(), seen()\n"
         "find('gemm'); assert seen() == {'fairlap.bench_models.gemm', 'fairlap.bench_models.gemm.spec'}, seen()\n"

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from fairlap.bench_models.bert_base.reference import attention
 from fairlap.bench_models.elementary import gelu
-from fairlap.models.reference import answers_in_float32, loss_of
+from fairlap.models.checks.losses import loss_of
+from fairlap.models.reference import answers_in_float32
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from hypothesis import given
@@ -70,7 +71,7 @@ def test_attention_and_gelu_stay_in_the_precision_that_they_are_given() -> None:
 
 def test_listing_models_imports_none() -> None:
     code = (
-        "import sys; from fairlap.models.registry import workload_names; workload_names();"
+        "import sys; from fairlap.models.names import workload_names; workload_names();"
         "print([name for name in sys.modules if name.startswith('fairlap.bench_models.')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

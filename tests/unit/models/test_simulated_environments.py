@@ -23,7 +23,7 @@ from fairlap.bench_models.environments.environment import (
 from fairlap.bench_models.environments.numpy_model import Implementation as InNumPy
 from fairlap.bench_models.environments.reference import Implementation as Reference
 from fairlap.models.draw import draw_inputs
-from fairlap.models.registry import workload_names
+from fairlap.models.names import workload_names
 from fairlap.request.work import Precision
 
 Array = npt.NDArray[Any]

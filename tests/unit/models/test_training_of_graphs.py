@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.models.reference import loss_of
-from fairlap.models.registry import find, workload_names
+from fairlap.models.checks.losses import loss_of
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.models.training.reference import Batch, State, steps_of
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.material_sources import require_offered

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from command_line import refusal
-from fairlap.history.gate import Status, findings_inside
+from fairlap.history.gate import Status
 from fairlap.render.ci_reports import code_quality_file, junit_file, metrics_file
 from fairlap.render.ci_reports.outcomes import job_outcomes
 from fairlap.render.outputs import FORMATS, UnknownFormat, format_of, write
@@ -56,7 +56,7 @@ def test_an_outcome_is_what_the_gate_finds(
     change_ns: float, max_slowdown: float, blocks: int, outcome: str, status: Status
 ) -> None:
     shown = results({"base": 1e6, "change": change_ns}, max_slowdown=max_slowdown, blocks=blocks)
-    [found] = findings_inside(shown, "base", (), max_slowdown=max_slowdown)
+    [found] = shown.findings_against("base", max_slowdown=max_slowdown)
     assert found.status is status
     assert {each.row.contestant: each.outcome for each in job_outcomes(shown)}["change"] == outcome
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.engine.measurement import Quantity
+from fairlap.engine.quantity import Quantity
 from fairlap.frameworks.contract import Contestant
 from fairlap.models.arrays import Arrays
 from fairlap.scenarios.calls.timed_inputs import TimedInputs

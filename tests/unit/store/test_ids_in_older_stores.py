@@ -13,6 +13,7 @@ from fairlap.history.trends import trends_of
 from fairlap.race.run import RUN_FORMAT
 from fairlap.results.results import results_of
 from fairlap.store.figures import machines_of_runs, recorded_figures
+from fairlap.store.recording import begin_recording
 from fairlap.store.repair import repair_store
 from fairlap.store.runs.run_file import load_run
 from fairlap.store.schema import FIRST_SCHEMA, STEPS
@@ -52,7 +53,7 @@ def test_every_run_of_an_older_store_is_read_as_before(older: Path) -> None:
 def test_figures_of_before_and_after_are_one_series(older: Path) -> None:
     with open_store(older) as store:
         run = next(store.load(each.run) for each in store.runs() if each.works == (FIRST,))
-        recording = store.begin(run.plan, run.machine, run.began_at)
+        recording = begin_recording(store, run.plan, run.machine, run.began_at)
         for process in run.processes:
             recording.keep(process, {})
         recording.end(run.wall_s)

@@ -13,8 +13,9 @@ from fairlap.errors import InvalidRequest
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import SmallestMemory
+from fairlap.store.file_store import Store
 from fairlap.store.runs.run_file import RunFile, load_run, load_run_file, run_document, save_run, state_of
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole, recording_of
 from runs_with_compilations import with_compilations

@@ -18,10 +18,12 @@ from fairlap.request.work import Work
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import results_of
 from fairlap.store.errors import NoSuchRun
+from fairlap.store.file_store import Store
 from fairlap.store.opening import store_path
+from fairlap.store.recording import begin_recording, resume_recording
 from fairlap.store.runs.run_file import load_run, save_run
 from fairlap.store.search import Wanted
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from fairlap.store.tables import row_of
 from runs_at_scales import threads
 from runs_for_rows import a_run
@@ -53,7 +55,7 @@ def test_every_sample_comes_back_bit_for_bit(store: Store) -> None:
 
 def test_samples_of_another_kind_of_number_are_kept_as_float64(store: Store) -> None:
     run = a_run()
-    recording = store.begin(run.plan, run.machine, run.began_at)
+    recording = begin_recording(store, run.plan, run.machine, run.began_at)
     recording.keep(run.processes[0], {"wall_ns": np.arange(10, dtype=">i4")[::2]})
     found = store.samples(recording.run, run.processes[0].block, run.processes[0].contestant)
     assert found["wall_ns"].tolist() == [0, 2, 4, 6, 8]
@@ -137,7 +139,7 @@ def test_an_interrupted_run_goes_on_where_it_ended(store: Store) -> None:
     first = recording_of(store, run, processes=6)
     first.end({"whole": 1.0}, interrupted=True)
     assert store.state("last") == "interrupted"
-    second = store.resume("last", run.processes[:6])
+    second = resume_recording(store, "last", run.processes[:6])
     for process in run.processes[6:]:
         second.keep(process, samples_of(process))
     second.end(run.wall_s, "the target is reached")
@@ -234,7 +236,7 @@ def test_last_of_an_empty_store_is_reported(store: Store) -> None:
 def test_a_removed_run_gives_its_space_back(store: Store) -> None:
     keep_whole(store, at("2026-01-02T03:04:05+00:00"))
     run = at("2026-01-03T03:04:05+00:00")
-    recording = store.begin(run.plan, run.machine, run.began_at)
+    recording = begin_recording(store, run.plan, run.machine, run.began_at)
     for process in run.processes:
         recording.keep(process, samples_of(process, 100_000))
     recording.end({})
@@ -299,7 +301,7 @@ def test_the_summary_of_a_run_has_the_places_on_works_of_every_kind(tmp_path: Pa
     one = a_run()
     plan = msgspec.structs.replace(one.plan, works=works)
     with open_store(tmp_path / "runs.sqlite") as store:
-        recording = store.begin(plan, {}, one.began_at)
+        recording = begin_recording(store, plan, {}, one.began_at)
         recording.end({}, rows=[
             msgspec.structs.replace(
                 row, run=recording.run, work_id=work.id, workload=work.model, batch=work.batch, mode=work.mode,

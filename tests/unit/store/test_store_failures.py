@@ -19,11 +19,12 @@ import pytest
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
-from fairlap.store import opening, recording
-from fairlap.store import store as store_module
+from fairlap.store import file_store, opening, recording
 from fairlap.store.errors import StoreIsBusy, StoreIsFull
+from fairlap.store.file_store import Store
+from fairlap.store.recording import begin_recording, resume_recording
 from fairlap.store.runs.run_locks import hold, is_held, let_go
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import recording_of, samples_of
 
@@ -95,13 +96,14 @@ def test_the_next_recording_settles_what_was_killed(tmp_path: Path) -> None:
 _FILLS_THE_DISK = """
 import resource, sys
 from pathlib import Path
+from fairlap.store.recording import begin_recording
 from fairlap.store.store import open_store
 from fairlap.store.errors import StoreIsFull
 from runs_for_rows import a_run
 from runs_in_store import samples_of
 run = a_run()
 store = open_store(Path(sys.argv[1]))
-recording = store.begin(run.plan, run.machine, run.began_at)
+recording = begin_recording(store, run.plan, run.machine, run.began_at)
 most = 600_000
 resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 for number, process in enumerate(run.processes):
@@ -245,12 +247,12 @@ def test_a_run_that_is_being_recorded_is_not_gone_on_with_nor_settled_by_another
     run_id = writer.stdout.readline().strip()
     with open_store(path) as store:
         with pytest.raises(InvalidRequest, match="recorded"):
-            store.resume(run_id, store.load(run_id).processes)
+            resume_recording(store, run_id, store.load(run_id).processes)
         store.settle_killed()
         assert store.state(run_id) == "running"
         writer.kill()
         writer.communicate()
-        again = store.resume(run_id, store.load(run_id).processes)
+        again = resume_recording(store, run_id, store.load(run_id).processes)
         for process in a_run().processes[6:]:
             again.keep(process)
         again.end({})
@@ -267,7 +269,7 @@ def test_who_looks_at_a_run_keeps_nobody_from_going_on_with_it(tmp_path: Path) -
             fcntl.flock(looking, fcntl.LOCK_SH)
             done = threading.Timer(0.1, lambda: fcntl.flock(looking, fcntl.LOCK_UN))
             done.start()
-            again = store.resume(run_id, store.load(run_id).processes)
+            again = resume_recording(store, run_id, store.load(run_id).processes)
             done.join()
         again.end({})
 
@@ -303,7 +305,7 @@ def test_a_run_that_ends_while_others_are_settled_stays_finished(
             ending.end({}, rows=results_of(store.load(ending.run), ending.run, price=price).rows)
             return False
 
-        monkeypatch.setattr(store_module, "is_held", ended)
+        monkeypatch.setattr(file_store, "is_held", ended)
         store.settle_killed()
         assert store.state("last") == "finished"
         assert all(row.currency == "EUR" for row in store.rows("last"))
@@ -312,7 +314,7 @@ def test_a_run_that_ends_while_others_are_settled_stays_finished(
 def test_a_run_that_somebody_goes_on_with_just_now_is_not_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "is_held", lambda *_: False)
+    monkeypatch.setattr(file_store, "is_held", lambda *_: False)
     with open_store(tmp_path / "runs.sqlite") as store:
         recording = recording_of(store, a_run(), processes=2)
         store.settle_killed()
@@ -326,7 +328,7 @@ def test_who_cannot_write_that_it_goes_on_leaves_no_mark(tmp_path: Path) -> None
         recording_of(store, a_run(), processes=2).end({}, interrupted=True)
         store._db.execute("PRAGMA query_only = 1")
         with pytest.raises(FairlapError):
-            store.resume("last", store.load("last").processes)
+            resume_recording(store, "last", store.load("last").processes)
         assert not list(tmp_path.glob("*.running"))
         assert store.state("last") == "interrupted"
 
@@ -353,7 +355,7 @@ def test_a_run_that_ends_on_a_full_disk_is_interrupted_and_can_be_resumed(
 ) -> None:
     run = a_run()
     with open_store(tmp_path / "runs.sqlite") as store:
-        begun = store.begin(run.plan, run.machine, run.began_at)
+        begun = begin_recording(store, run.plan, run.machine, run.began_at)
         Disk(store, room=2, monkeypatch=monkeypatch)
         for process in run.processes:
             with contextlib.suppress(StoreIsFull):

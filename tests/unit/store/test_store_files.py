@@ -16,6 +16,7 @@ from fairlap.errors import FairlapError
 from fairlap.store import opening
 from fairlap.store import schema as store_schema
 from fairlap.store.errors import NoSuchRun, StoreError, StoreIsDamaged, StoreIsReadOnly
+from fairlap.store.recording import begin_recording
 from fairlap.store.repair import repair_store
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
@@ -276,7 +277,7 @@ def test_a_store_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_wri
             with pytest.raises(StoreIsReadOnly):
                 store.remove(run_id)
         with pytest.raises(StoreIsReadOnly, match=r"runs\.sqlite.*FAIRLAP_STORE"), open_store(path) as store:
-            store.begin(a_run().plan, {}, "")
+            begin_recording(store, a_run().plan, {}, "")
         with pytest.raises(StoreIsReadOnly):
             open_store(folder / "new.sqlite")
         with pytest.raises(StoreError) as refused:

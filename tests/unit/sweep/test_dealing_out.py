@@ -14,7 +14,8 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.cluster.cluster import Node
 from fairlap.race.planning.plan import Plan
 from fairlap.store.errors import StoreError
-from fairlap.store.store import Store, open_store
+from fairlap.store.file_store import Store
+from fairlap.store.store import open_store
 from fairlap.store.sweeps import Spread, Sweep, load_sweep, store_block
 from fairlap.sweep import driver as driver_module
 from fairlap.sweep import machines as machines_module

@@ -22,7 +22,7 @@ from fairlap.judgement.own_checks import run_printing
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.machine.programs.git import reason_of_git
-from fairlap.models.registry import is_function
+from fairlap.models.names import is_function
 from fairlap.models.sources.callables.functions import SOURCES
 from fairlap.pull_request.checkouts import git
 from fairlap.request.names import contestant_named

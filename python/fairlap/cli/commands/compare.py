@@ -312,7 +312,7 @@ def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     import msgspec
 
     from fairlap.cli.options.command_parameters import with_parameters
-    from fairlap.models.registry import workload_names
+    from fairlap.models.names import workload_names
     from fairlap.request.commands import commands_in
     from fairlap.request.race_request import RaceRequest, read_request
 

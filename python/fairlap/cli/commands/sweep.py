@@ -23,7 +23,7 @@ from fairlap.quantity_text import count
 
 if TYPE_CHECKING:
     from fairlap.race.planning.plan import Plan
-    from fairlap.store.store import Store
+    from fairlap.store.file_store import Store
     from fairlap.store.sweeps import RunOfSweep, Spread, Sweep
     from fairlap.sweep.block import BlockReport
     from fairlap.sweep.machines import Machines

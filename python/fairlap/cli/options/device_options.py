@@ -16,8 +16,7 @@ from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.engine.cuda.kernel_file import Launch
-    from fairlap.engine.measurement import Measurement
-    from fairlap.engine.measurement_document import MeasurementDocument
+    from fairlap.engine.measurement import Measurement, MeasurementDocument
     from fairlap.scenarios.callables.comparison_document import ComparisonDocument
     from fairlap.scenarios.callables.device_timing import Kernels, OnDevice, Timed
     from fairlap.scenarios.callables.result import InProcessComparison
@@ -132,17 +131,15 @@ def document_and_text(
     """Put the result and, on a GPU, the kernels of each callable together."""
     import msgspec
 
-    from fairlap.engine import measurement_document
     from fairlap.engine.measurement import Measurement
-    from fairlap.scenarios.callables import comparison_document
 
     if isinstance(result, Measurement):
-        measured = measurement_document.document_of(result, raw=raw)
+        measured = result.document(raw=raw)
         for only in kernels.values():
             own = only.document()
             measured = msgspec.structs.replace(measured, kernels=own.kernels, kernels_absent=own.kernels_absent)
         return measured, "\n".join(map(str, (result, *kernels.values())))
-    compared = comparison_document.document_of(result, raw=raw)
+    compared = result.document(raw=raw)
     if not kernels:
         return compared, str(result)
     by_callable = {name: each.document() for name, each in kernels.items()}

@@ -63,6 +63,7 @@ class Recorder:
 
     def __init__(self, run: Run, resumed: StoredRun | None, progress: Progress) -> None:
         from fairlap.store.opening import store_path
+        from fairlap.store.recording import begin_recording, resume_recording
         from fairlap.store.store import open_store
 
         self._run = run
@@ -76,9 +77,9 @@ class Recorder:
             store = open_store(store_path())
             if resumed:
                 ended_early = with_continuation("", resumed.continued_after)
-                self._recording = store.resume(resumed.run_id, resumed.run.processes, ended_early)
+                self._recording = resume_recording(store, resumed.run_id, resumed.run.processes, ended_early)
             else:
-                self._recording = store.begin(run.plan, run.machine, run.began_at, run.roofs)
+                self._recording = begin_recording(store, run.plan, run.machine, run.began_at, run.roofs)
         if self._trouble:
             self.loss = (f"this run is not stored: {self._trouble}", self._code)
         if self._sender and self._recording:

@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fairlap import quantity_text
 from fairlap.engine import _native
 from fairlap.engine.arguments import StopRule, WarmUpWish
 from fairlap.engine.cuda.notices import notices_of_stream
 from fairlap.engine.cuda.request import Rotate, StreamRequest
-from fairlap.engine.measurement import Measurement, Quantity, WarmUp
+from fairlap.engine.measurement import Measurement, MeasurementDocument, WarmUp
+from fairlap.engine.quantity import Quantity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +64,12 @@ class StreamMeasurement(Measurement):
     streams: Mapping[int, Tally] = field(default_factory=dict)  # by CUPTI's number: where the work really ran
     stream_handed_over: int | None = None  # CUPTI's number of it
     last_sample: tuple[Activity, ...] = ()
+
+    def document(self, *, raw: bool = False) -> MeasurementDocument:
+        found = super().document(raw=raw)
+        if not raw or self.sm_mhz is None:
+            return found
+        return msgspec.structs.replace(found, sm_mhz=self.sm_mhz.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickling: the times are copied out of the engine's memory."""

@@ -16,8 +16,8 @@ from fairlap.history.trends import Series, Trend
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import RecordedFigure
+from fairlap.store.file_store import Store
 from fairlap.store.foreign_points import TOOLS, ForeignPoint, Tool, foreign_points, foreign_sources
-from fairlap.store.store import Store
 from fairlap.suggestions import did_you_mean
 
 _Key = tuple[str, str, str, str, str]

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlap.models.array_files.npy_map import release
 from fairlap.models.fp8_graphs.fp8_numbers import FP8
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
-from fairlap.models.onnx_import.graph import Array, Node, bodies_of
+from fairlap.models.onnx_import.graph import Array, Folded, Node, bodies_of
 from fairlap.models.onnx_import.libraries.numpy_library import is_floating
 from fairlap.models.onnx_import.operators.table import OPERATORS
 
-if TYPE_CHECKING:
-    from fairlap.models.onnx_import.folding import Folded
-
-MOST_ELEMENTS = 2**36  # of any value of a model
 MOST_CHECKED = 2**23  # elements in which infinities are looked for: a mask of 2,896 tokens
 DTYPES = frozenset(
     (

@@ -9,18 +9,17 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from fairlap.errors import FairlapError, described
-from fairlap.models.onnx_import.assembly import MOST_ELEMENTS
 from fairlap.models.onnx_import.control_flow.bodies import Scope
 from fairlap.models.onnx_import.control_flow.follow import FOLLOWED, follow
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported, SizesDoNotFit
 from fairlap.models.onnx_import.evaluation import evaluate
-from fairlap.models.onnx_import.graph import Array, Node, Tensor
+from fairlap.models.onnx_import.graph import MOST_ELEMENTS, Array, Folded, Node, Tensor
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.table import OPERATORS
@@ -28,17 +27,6 @@ from fairlap.models.onnx_import.operators.table import OPERATORS
 MOST_FOLDED = 2**22  # elements of a result that is computed while loading
 MOST_KNOWN = 2**16  # elements of an array of the file that takes part in computing shapes
 _SHAPE_OF_INPUT = ("GroupNormalization", "MeanVarianceNormalization")  # operators for which onnx infers no shape
-
-
-@dataclass
-class Folded:
-    nodes: list[Node] = field(default_factory=list)
-    values: dict[str, Tensor] = field(default_factory=dict)
-    known: dict[str, Array] = field(default_factory=dict)
-    computed: set[str] = field(default_factory=set)  # floating-point results that are known here but stay in the graph
-
-    def copied(self) -> Folded:
-        return Folded(list(self.nodes), dict(self.values), dict(self.known), set(self.computed))
 
 
 class Folding:

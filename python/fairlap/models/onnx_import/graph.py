@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+MOST_ELEMENTS = 2**36  # of any value of a model
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,19 @@ class Graph:
         for node in self.nodes:
             for body in bodies_of(node):
                 yield from body.graphs()
+
+
+@dataclass
+class Folded:
+    """A graph whose sizes are being found: its nodes so far, the type of every value, and what is known of values."""
+
+    nodes: list[Node] = field(default_factory=list)
+    values: dict[str, Tensor] = field(default_factory=dict)
+    known: dict[str, Array] = field(default_factory=dict)
+    computed: set[str] = field(default_factory=set)  # floating-point results that are known here but stay in the graph
+
+    def copied(self) -> Folded:
+        return Folded(list(self.nodes), dict(self.values), dict(self.known), set(self.computed))
 
 
 def bodies_of(node: Node) -> list[Graph]:

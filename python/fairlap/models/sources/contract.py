@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import msgspec
 import numpy as np
@@ -24,11 +24,9 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.modes import MODES
 from fairlap.models.slices.corruptible import CorruptibleInput
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
+from fairlap.models.training.reference import Batch, Slopes
 from fairlap.request.fields.source import Source
 from fairlap.request.work import PRECISIONS_OF_MODELS, Mode, Precision
-
-if TYPE_CHECKING:
-    from fairlap.models.sources.learning.learner import Learner
 
 
 class SourceError(FairlapError):
@@ -158,6 +156,28 @@ class Opened:
     continuation: str = ""  # as in ``Spec``
     read_weights: int | None = None  # as in ``Spec``
     modes: tuple[Mode, ...] = ("infer",)  # of its calls, before a loss makes it differentiable
+
+
+SlopesOf = Callable[[Arrays, Batch, bool], Slopes]
+"""Of weights and a batch, in the precision that the weights have; the flag asks for the model as it is in training."""
+
+OutputsOf = Callable[[Arrays, Arrays], Mapping[str, Any]]
+"""Of weights and inputs in float64, by name, in inference."""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What a kind of source gives to be trained: its gradients, by what its own framework differentiates with."""
+
+    trained: tuple[str, ...]  # names of the weights that training changes
+    slopes: SlopesOf
+    outputs: OutputsOf
+    how: str  # the gradients are computed
+    why_not_train: str = ""  # although it has gradients
+    unused_are_constants: bool = False  # weights that the loss does not depend on; else they are refused
+    padding: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # rows kept from a gradient, by the weight
+    how_to_freeze: str = "freeze what is not to be trained with requires_grad_(False)"
+    cut_off_by: str = "detach(), no_grad() and .data"  # in the user's code
 
 
 class SourceKind(ABC):

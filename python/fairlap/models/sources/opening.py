@@ -43,7 +43,7 @@ from fairlap.models.sources.file_contents import require_fetched, require_own_co
 from fairlap.models.sources.given_data.reading import given_files, inputs_of
 from fairlap.models.sources.given_data.sets import CODE
 from fairlap.models.sources.inputs import batches_of, cast_notices
-from fairlap.models.sources.learning.learner import is_code, kind_of_loss, with_learning
+from fairlap.models.sources.learning.loss import is_code, kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,
     labels_in,

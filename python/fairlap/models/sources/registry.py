@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.registry import is_unknown_size, workload_names
+from fairlap.models.names import is_unknown_size, workload_names
 from fairlap.models.sources.contract import SourceKind
 from fairlap.plugins import class_at
 from fairlap.request.fields.source import Source

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fairlap.errors import FairlapError
 from fairlap.models.arrays import Labels
 from fairlap.models.checks.differentiation import gradients
-from fairlap.models.reference import loss_of
+from fairlap.models.checks.losses import loss_of
 from fairlap.models.spec import Spec
 from fairlap.request.fields.training import Sgd, Training
 

@@ -35,7 +35,6 @@ from fairlap.models.workload import Workload
 from fairlap.race.equal_work.answers import OtherWork, answer_error, require_right
 from fairlap.race.equal_work.fed_steps import FedSteps
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.equal_work.mode_side import FED_AFTER, FED_BEFORE, mode_side
 from fairlap.race.planning.plan import Plan
 from fairlap.request.fields.source import Source
 from fairlap.request.names import ContestantName
@@ -43,6 +42,9 @@ from fairlap.request.work import Work
 from fairlap.scenarios.calls.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
 from fairlap.scenarios.calls.latency_messages import BEFORE, Feed
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
+
+FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
+"""``AnswerError.when`` of the first fed steps of training, and of what came after the measurement."""
 
 
 def require_data(text: str | None, works: Iterable[tuple[Work, Spec]]) -> str:
@@ -121,8 +123,8 @@ class Feeding:
         proof = scratch / "proof.safetensors"
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
-        side = mode_side(materials.work.mode)
-        whole = materials.work.source is not None or side.feeds_whole_batches
+        trains = MODES[materials.work.mode].trains
+        whole = materials.work.source is not None or trains
         request = Feed(files, data.samples, self._plan.data_seed, str(proof), whole)
         fed = worker.ask(request, within_s=within_s)
         process.in_force = {**process.in_force, "feed": fed.pipeline, DATA_HASH: data.hash}
@@ -132,21 +134,28 @@ class Feeding:
             raise OtherWork("it did not report all that its pipeline fed, so equal input cannot be proven", "E_FEED")
         require_each_once(found, data.samples, materials.work.batch)
         batches = {each: {name.removeprefix(f"{each}/"): array for name, array in found.items()} for each in checked}
-        side.hold_first_fed(self, batches, process, materials)
+        if trains:
+            self._check_first_steps(list(batches.values()), process, materials)
+            return
+        for number, answered in batches.items():
+            self._check_answer(answered, process, materials, f"fed batch {number}")
 
     def hold_answer(self, file: Path, process: ProcessResult, materials: Materials) -> None:
         """Check the batch that came after the measured ones, from the same pipeline."""
         self._data[materials.work].require_unchanged()
         found = safetensors.read(file)
-        mode_side(materials.work.mode).hold_later_fed(self, found, process, materials)
+        if MODES[materials.work.mode].trains:
+            self._check_later_step(found, process, materials)
+        else:
+            self._check_answer(found, process, materials, FED_AFTER)
 
-    def hold_first_steps(self, batches: Sequence[Arrays], process: ProcessResult, materials: Materials) -> None:
+    def _check_first_steps(self, batches: Sequence[Arrays], process: ProcessResult, materials: Materials) -> None:
         """Check the first steps of training, which were taken on these batches."""
         seen = [self._seen(each, materials, FED_BEFORE) for each in batches]
         errors = self._steps.first_errors(materials, seen, under(GOT, batches[-1]), FED_BEFORE)
         _require_right(errors, process)
 
-    def hold_later_step(self, found: Arrays, process: ProcessResult, materials: Materials) -> None:
+    def _check_later_step(self, found: Arrays, process: ProcessResult, materials: Materials) -> None:
         """Check a step that came after the measurement, from the state that it found."""
         seen = self._seen(found, materials, FED_AFTER)
         errors = self._steps.later_errors(materials, seen, under(BEFORE, found), under(GOT, found), FED_AFTER)
@@ -163,7 +172,7 @@ class Feeding:
             )
         return seen
 
-    def hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
+    def _check_answer(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
         """Check an answer to a fed batch."""
         seen = self._seen(found, materials, when)
         expected = self._expected_for(materials, seen)

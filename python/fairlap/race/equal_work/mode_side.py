@@ -15,14 +15,10 @@ from fairlap.models.modes import MODES
 from fairlap.models.spec import Spec
 from fairlap.plugins import class_at
 from fairlap.request.work import Mode, Precision, Work
-from fairlap.scenarios.process_result import AnswerError, ProcessResult
+from fairlap.scenarios.process_result import AnswerError
 
 if TYPE_CHECKING:
-    from fairlap.race.equal_work.fed_check import Feeding
     from fairlap.race.equal_work.materials import Materials
-
-FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
-"""``AnswerError.when`` of the first fed steps of training, and of what came after the measurement."""
 
 
 class ModeSide(ABC):
@@ -32,7 +28,6 @@ class ModeSide(ABC):
     refers_by_precision: ClassVar[bool] = False  # whether the reference is another one in each precision
     compares_peers: ClassVar[bool] = False  # whether answers are compared with each other too
     ranks_alone: ClassVar[bool] = False  # whether a step of one rank alone is timed at the end
-    feeds_whole_batches: ClassVar[bool] = False  # whether proving what was fed takes whole batches
     checked_at_batch: ClassVar[str] = "against the reference"
 
     @abstractmethod
@@ -58,17 +53,6 @@ class ModeSide(ABC):
     def copy(self, materials: Materials, name: str, array: np.ndarray, number: int) -> np.ndarray:
         """Take the part of an array of the answer that belongs to one of these copies."""
         return array
-
-    def hold_first_fed(
-        self, feeding: Feeding, batches: Mapping[str, Arrays], process: ProcessResult, materials: Materials
-    ) -> None:
-        """Check what came of the first batches that were fed, by their numbers."""
-        for number, found in batches.items():
-            feeding.hold(found, process, materials, f"fed batch {number}")
-
-    def hold_later_fed(self, feeding: Feeding, found: Arrays, process: ProcessResult, materials: Materials) -> None:
-        """Check what came of a batch that was fed after the measurement."""
-        feeding.hold(found, process, materials, FED_AFTER)
 
     def notices(self, errors: list[AnswerError]) -> list[Notice]:
         """Warn about what was right, and only just."""

@@ -12,7 +12,8 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_names
 from fairlap.models.metrics.metric import CODE as E_METRIC
-from fairlap.models.registry import find, workload_names
+from fairlap.models.names import workload_names
+from fairlap.models.registry import find
 from fairlap.models.sources.exports.files import texts_of
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.task_metrics import require_installed

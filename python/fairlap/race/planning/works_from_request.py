@@ -14,7 +14,7 @@ from fairlap.launch.opened_source import opened
 from fairlap.models.modes import MODES
 from fairlap.models.registry import Model, find
 from fairlap.models.sources.contract import Bundle
-from fairlap.models.sources.learning.learner import NO_GRADIENTS
+from fairlap.models.sources.learning.loss import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
 from fairlap.models.spec import Spec
 from fairlap.race.equal_work.material_sources import require_offered, require_trainable, seeds_of_inputs

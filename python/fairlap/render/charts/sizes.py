@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.registry import family_of, find
+from fairlap.models.names import family_of
+from fairlap.models.registry import find
 from fairlap.render.charts.parts.chart import Chart, JudgedAxis, axis_value, coloured, named, spec_of, with_ends
 from fairlap.render.charts.parts.libraries import altair
 from fairlap.request.work import Work

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -23,9 +23,6 @@ from fairlap.results.work_result import WorkResult
 from fairlap.suggestions import did_you_mean
 from fairlap.verdict import RequiredChange, Slowdown
 from fairlap.verdict.gates.required_change import E_REQUIRE
-
-if TYPE_CHECKING:
-    from fairlap.results.results import Results
 
 E_QUANTITY = "E_QUANTITY"
 WARNING = "\n    ! "
@@ -104,37 +101,7 @@ STATUSES = {
 }
 
 
-def findings_inside(
-    results: Results, baseline: str, candidates: Sequence[str], *, max_slowdown: float
-) -> list[Finding]:
-    """Of one run, in which the baseline and the candidates took turns."""
-    plan = results.run.plan
-    wanted = _candidates(plan, baseline, candidates)
-    found: list[Finding] = []
-    for work in plan.works:
-        work_results = results.of_work(work)
-        if not work_results:
-            title = plan.title_of(work)
-            found.append(Finding(Status.NOT_COMPARABLE, f"{title}: no process of it ended"))
-            continue
-        for name in wanted:
-            title = plan.title_of(work)
-            found.append(_inside(work_results[0], title, baseline, name, max_slowdown))
-            if found[-1].ratio is not None:
-                found += [_required(work_results[0], title, baseline, name, each) for each in results.required]
-    return found
-
-
-def trades_inside(results: Results, baseline: str, candidates: Sequence[str]) -> list[str]:
-    """Write, of each candidate and work, what the faster one of it and the baseline is shown to cost."""
-    plan = results.run.plan
-    wanted = _candidates(plan, baseline, candidates)
-    pairs = ((work, name) for work in results.works() for name in wanted)
-    found = ((work, results.of_work(work)[0].trade(name, baseline)) for work, name in pairs)
-    return [f"{plan.title_of(work)}: {text}" for work, text in found if text]
-
-
-def _candidates(plan: Plan, baseline: str, candidates: Sequence[str]) -> Sequence[str]:
+def candidates_named(plan: Plan, baseline: str, candidates: Sequence[str]) -> Sequence[str]:
     """List those that are judged; all but the baseline where none is named."""
     names = [name.text for name in plan.contestants]
     unknown = [name for name in (baseline, *candidates) if name not in names]
@@ -142,6 +109,22 @@ def _candidates(plan: Plan, baseline: str, candidates: Sequence[str]) -> Sequenc
         meant = did_you_mean(unknown[0], names) or f"this run has {', '.join(names)}"
         raise InvalidRequest(f"{', '.join(unknown)} did not run; {meant}")
     return candidates or [name for name in names if name != baseline]
+
+
+def findings_of_work(
+    work_result: WorkResult,
+    work: str,
+    baseline: str,
+    candidate: str,
+    *,
+    max_slowdown: float,
+    required: Sequence[RequiredChange],
+) -> list[Finding]:
+    """Of a race in which the baseline and the candidate took turns. ``work`` is its title."""
+    found = _inside(work_result, work, baseline, candidate, max_slowdown)
+    if found.ratio is None:
+        return [found]
+    return [found, *(_required(work_result, work, baseline, candidate, each) for each in required)]
 
 
 def _inside(work_result: WorkResult, work: str, baseline: str, candidate: str, max_slowdown: float) -> Finding:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairlap import verdict
-from fairlap.engine.measurement import Notice
-from fairlap.engine.measurement_document import KernelsOfCall
+from fairlap.engine.measurement import KernelsOfCall, Notice
 from fairlap.printed_document import PrintedDocument
 from fairlap.scenarios.callables.answers.result import AnswersChecked, Compared
 from fairlap.verdict import Verdict
 from fairlap.verdict.blocks import Evidence
-
-if TYPE_CHECKING:
-    from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 
 
 class PrintedInterval(msgspec.Struct, frozen=True):
@@ -106,40 +101,8 @@ class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairla
     kernels_by_callable: dict[str, KernelsOfCall] | msgspec.UnsetType = msgspec.UNSET  # on a GPU
 
 
-def document_of(compared: InProcessComparison, *, raw: bool) -> ComparisonDocument:
-    return ComparisonDocument(
-        rows=[printed_row(each, raw) for each in compared.rows],
-        comparisons=[printed_pair(each) for each in compared.comparisons],
-        places={place.contestant: place.label for place in compared.standing.places} if compared.standing else {},
-        blocks=compared.blocks,
-        seconds=compared.seconds,
-        elapsed_s=compared.elapsed_s,
-        seed=compared.seed,
-        baseline=compared.baseline,
-        until_decided=compared.until_decided,
-        interrupted=compared.interrupted,
-        ended_early=compared.ended_early,
-        excluded=dict(compared.excluded),
-        why_no_verdict=compared.why_no_verdict,
-        no_verdict_code=compared.no_verdict_code,
-        regime=compared.regime,
-        answers=printed_answers(compared.answers),
-    )
-
-
 def printed_answers(found: AnswersChecked) -> PrintedAnswers:
     return PrintedAnswers(**vars(found), text=found.text)
-
-
-def printed_row(row: CallableRow, raw: bool) -> ComparedCallable:
-    figure = row.figure
-    return ComparedCallable(
-        name=row.name,
-        median_ns=row.median_ns,
-        figure=PrintedFigure(figure.value, figure.low, figure.high),
-        warnings=row.warnings,
-        block_medians_ns=row.block_medians_ns if raw else msgspec.UNSET,
-    )
 
 
 def printed_pair(compared: verdict.Comparison) -> ComparedPair:

@@ -14,7 +14,7 @@ from fairlap.engine import measure, stream_of, time_calls
 from fairlap.engine.cuda.device_completion import device_completion, stream_used_by
 from fairlap.engine.cuda.kernel_file import Launch, loaded_kernels
 from fairlap.engine.cuda.stream_calls import time_on_stream
-from fairlap.engine.measurement_document import KernelOfCall, KernelsOfCall
+from fairlap.engine.measurement import KernelOfCall, KernelsOfCall
 from fairlap.errors import FairlapError, InvalidRequest, described
 from fairlap.meters.sample_clocks import SampleClocks
 from fairlap.scenarios.regime import A_WHILE_S, regime_named

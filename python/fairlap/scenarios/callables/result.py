@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.answers.result import AnswersChecked
+from fairlap.scenarios.callables.comparison_document import (
+    ComparedCallable,
+    ComparisonDocument,
+    PrintedFigure,
+    printed_answers,
+    printed_pair,
+)
 from fairlap.scenarios.callables.turns import WORKS_ON
 from fairlap.suggestions import not_one_of
 
@@ -69,6 +77,16 @@ class CallableRow:
             self.figure.value or self.median_ns, self.figure.low or None, self.figure.high
         )
 
+    def printed(self, *, raw: bool) -> ComparedCallable:
+        figure = self.figure
+        return ComparedCallable(
+            name=self.name,
+            median_ns=self.median_ns,
+            figure=PrintedFigure(figure.value, figure.low, figure.high),
+            warnings=self.warnings,
+            block_medians_ns=self.block_medians_ns if raw else msgspec.UNSET,
+        )
+
 
 @dataclass(frozen=True)
 class InProcessComparison:
@@ -102,12 +120,29 @@ class InProcessComparison:
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also the median of each block."""
-        import msgspec
-
-        from fairlap.scenarios.callables.comparison_document import document_of
-
-        plain: dict[str, Any] = msgspec.to_builtins(document_of(self, raw=raw))
+        plain: dict[str, Any] = msgspec.to_builtins(self.document(raw=raw))
         return plain
+
+    def document(self, *, raw: bool = False) -> ComparisonDocument:
+        """As ``fairlap time A B --json`` prints it; with ``raw`` also the median of each block."""
+        return ComparisonDocument(
+            rows=[each.printed(raw=raw) for each in self.rows],
+            comparisons=[printed_pair(each) for each in self.comparisons],
+            places={place.contestant: place.label for place in self.standing.places} if self.standing else {},
+            blocks=self.blocks,
+            seconds=self.seconds,
+            elapsed_s=self.elapsed_s,
+            seed=self.seed,
+            baseline=self.baseline,
+            until_decided=self.until_decided,
+            interrupted=self.interrupted,
+            ended_early=self.ended_early,
+            excluded=dict(self.excluded),
+            why_no_verdict=self.why_no_verdict,
+            no_verdict_code=self.no_verdict_code,
+            regime=self.regime,
+            answers=printed_answers(self.answers),
+        )
 
     def __str__(self) -> str:
         lines = [self.setting]

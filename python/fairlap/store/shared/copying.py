@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from fairlap.store.database import NUMBERS, Database
+from fairlap.store.file_store import Store
 from fairlap.store.shared.content import RunContent, SamplesKept
 from fairlap.store.shared.shared_store import SharedStore
-from fairlap.store.store import Store
 from fairlap.store.tables import BYTES_OF_A_SAMPLE, keep_rows, kept_rows, whole
 
 _BYTES_AT_ONCE = 4_000_000

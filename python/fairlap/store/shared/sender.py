@@ -6,12 +6,13 @@ from pathlib import Path
 
 from fairlap.errors import InvalidRequest
 from fairlap.store.errors import NoSuchRun
+from fairlap.store.file_store import Store
 from fairlap.store.opening import shared_url, store_path
 from fairlap.store.shared import waiting
 from fairlap.store.shared.address import Address, address_of
 from fairlap.store.shared.sending import Carried, pull, push
 from fairlap.store.shared.shared_store import SharedStore, open_shared_store
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from fairlap.store.tables import require_no_sweep
 
 

@@ -12,7 +12,7 @@ import msgspec
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.printed_document import PrintedDocument
 from fairlap.store.errors import NoSuchRun, StoreIsBusy
-from fairlap.store.recording import checkpoints_of
+from fairlap.store.file_store import Store, checkpoints_of
 from fairlap.store.runs import run_ids
 from fairlap.store.runs.attached import attached_folder
 from fairlap.store.shared import waiting
@@ -20,7 +20,6 @@ from fairlap.store.shared.content import RunContent, content_of, relation
 from fairlap.store.shared.copying import copy_run
 from fairlap.store.shared.errors import StoredMeanwhile, StoreIsUnreachable
 from fairlap.store.shared.shared_store import SharedStore
-from fairlap.store.store import Store
 
 Outcome = Literal["sent", "updated", "received", "unchanged", "older", "failed"]
 

@@ -10,12 +10,12 @@ from typing import NoReturn
 from fairlap.errors import InvalidRequest
 from fairlap.store.database import TEXTS, Database
 from fairlap.store.errors import NoSuchRun, StoreError, StoreIsReadOnly
+from fairlap.store.file_store import Store
 from fairlap.store.opening import store_path
 from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, RESULTS, STEPS, add_columns, lacking_columns
 from fairlap.store.shared.address import Address, address_of
 from fairlap.store.shared.connection import PAUSES_S, Connection, connect
 from fairlap.store.shared.errors import readable_errors
-from fairlap.store.store import Store
 
 # The tables of a shared store: made when there are none, brought up to date when they are old. Machines that come at
 # the same time take turns: all of it happens in one transaction under an advisory lock.
@@ -102,10 +102,8 @@ class SharedStore(Store):
         self._connection.close()
         self._connection = self._connected(PAUSES_S)
 
-    def begin(self, *_: object, **__: object) -> NoReturn:
+    def writing_alone(self, run: str) -> NoReturn:
         raise InvalidRequest("a race is recorded in the file of its machine, and sent when it has ended")
-
-    resume = begin
 
     def remove(self, run: str) -> str:
         """Remove a run here alone; the machine that raced keeps its own."""

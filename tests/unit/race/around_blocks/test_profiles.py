@@ -24,6 +24,7 @@ from fairlap.results.columns.operators import contestant_profiles
 from fairlap.results.results import results_of
 from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls
+from fairlap.store.recording import begin_recording
 from fairlap.store.runs.run_file import load_run, run_document, save_run
 from fairlap.store.store import open_store
 from machine_marks import needs_proc
@@ -111,7 +112,7 @@ def test_the_terminal_and_the_page_show_the_operators(watched: Watched) -> None:
 
 def test_profiles_are_stored_exported_and_imported_with_their_run(watched: Watched, tmp_path: Path) -> None:
     with open_store(tmp_path / "one.sqlite") as store:
-        recording = store.begin(watched.run.plan, watched.run.machine, "2026-01-02T03:04:05+00:00")
+        recording = begin_recording(store, watched.run.plan, watched.run.machine, "2026-01-02T03:04:05+00:00")
         for process in watched.run.processes:
             recording.keep(process)
         for profile in watched.run.profiles:

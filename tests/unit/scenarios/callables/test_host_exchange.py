@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from fairlap.scenarios.callables.untrusted.arms import FEWEST_ALONE, Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws
+from fairlap.scenarios.callables.untrusted.exclusion import Excluded
 from fairlap.scenarios.callables.untrusted.host_exchange import HostExchange
 from fairlap.scenarios.callables.untrusted.layout import layout_of
 from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
-from fairlap.scenarios.callables.untrusted.result import Excluded
 
 SLOTS, FIRST, COUNT = 8, 2, 6
 ARGUMENT, ANSWER = np.zeros(40), (np.zeros(5, np.float32), np.zeros(30, np.int64), 1.0)

@@ -13,7 +13,9 @@ import pytest
 from command_line import invoke, output, refusal
 from fairlap.errors import FairlapError
 from fairlap.race.run import Run
+from fairlap.store.file_store import Store
 from fairlap.store.opening import store_path
+from fairlap.store.recording import resume_recording
 from fairlap.store.runs import run_ids
 from fairlap.store.shared import waiting
 from fairlap.store.shared.address import address_of
@@ -21,7 +23,7 @@ from fairlap.store.shared.copying import copy_run
 from fairlap.store.shared.sender import open_with
 from fairlap.store.shared.sending import pull, push
 from fairlap.store.shared.shared_store import SharedStore, open_shared_store
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from postgresql_server import Server
 from runs_for_rows import a_run
 from runs_in_store import keep_whole, recording_of, samples_of
@@ -53,7 +55,7 @@ def interrupted(store: Store, run: Run, processes: int) -> str:
 
 def resumed(store: Store, run_id: str, run: Run, whole: int, until: int | None) -> None:
     """From the blocks that are whole, in which ``whole`` processes ran."""
-    recording = store.resume(run_id, run.processes[:whole])
+    recording = resume_recording(store, run_id, run.processes[:whole])
     for process in run.processes[whole:until]:
         recording.keep(process, samples_of(process))
     recording.end({}, interrupted=until is not None)

@@ -16,6 +16,7 @@ from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
 from fairlap.results.flat_row import columns
 from fairlap.store import schema
+from fairlap.store.file_store import Store
 from fairlap.store.opening import store_path
 from fairlap.store.runs.notes import change_tags, write_note
 from fairlap.store.search import Wanted
@@ -23,7 +24,7 @@ from fairlap.store.shared.address import address_of
 from fairlap.store.shared.content import TABLES
 from fairlap.store.shared.sending import pull, push
 from fairlap.store.shared.shared_store import _NEWEST, SharedStore, open_shared_store
-from fairlap.store.store import Store, open_store
+from fairlap.store.store import open_store
 from postgresql_server import OWNER, PASSWORD, Server
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole, recording_of, samples_of

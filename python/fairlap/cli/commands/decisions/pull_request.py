@@ -197,7 +197,7 @@ def _judged_run(
     job: Job, name: str, rules: GateRules, *, baseline: str | None, charts: str, output: tuple[Path, ...], **given: Any
 ) -> tuple[int, str]:  # fmt: skip
     """Judge the run, write its files, and return the exit status and the text of the comment."""
-    from fairlap.history.gate import findings_inside, overall, trades_inside
+    from fairlap.history.gate import overall
     from fairlap.pull_request.comment_text import comment_text
     from fairlap.render.outputs import UnknownFormat, write_all
     from fairlap.results.results import results_of
@@ -209,7 +209,7 @@ def _judged_run(
     run, run_id = _run(job, output=output, rules=rules, **given)
     bound = rules.max_slowdown
     results = results_of(run, run_id, baseline=against, max_slowdown=bound, required=rules.required or None)
-    findings, trades = findings_inside(results, against, (), max_slowdown=bound), trades_inside(results, against, ())
+    findings, trades = results.findings_against(against, max_slowdown=bound), results.trades_against(against)
     text = comment_text(name, findings, results.rows, max_slowdown=bound, charts=charts or job.page, trades=trades)
     click.echo("\n".join([*map(str, findings), *(f"trade: {each}" for each in trades)]))
     for failure in write_all(files, results):

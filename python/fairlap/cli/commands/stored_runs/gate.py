@@ -111,7 +111,7 @@ def _judged(
     """Find what decides, and what the faster one costs."""
     from fairlap.errors import InvalidRequest
     from fairlap.history.between_runs import compare_saved_runs, is_same_run
-    from fairlap.history.gate import findings_between, findings_inside, require_known, required_between, trades_inside
+    from fairlap.history.gate import findings_between, require_known, required_between
     from fairlap.history.other_tools import benchmarks_of, findings_between_benchmarks, read_benchmarks
     from fairlap.history.trades_between_runs import trades_between
     from fairlap.results.results import results_of
@@ -125,8 +125,8 @@ def _judged(
         if not baseline:
             raise InvalidRequest("give a second run, or --baseline to compare contestants of one run")
         results = results_of(run, required=rules.required or None)
-        findings = findings_inside(results, baseline, candidates, max_slowdown=rules.max_slowdown)
-        return findings, trades_inside(results, baseline, candidates)
+        findings = results.findings_against(baseline, candidates, max_slowdown=rules.max_slowdown)
+        return findings, results.trades_against(baseline, candidates)
     if baseline or candidates:
         raise InvalidRequest("--baseline and --candidate apply to one run; leave them or the second run out")
     others = read_benchmarks(Path(before)), read_benchmarks(Path(after))

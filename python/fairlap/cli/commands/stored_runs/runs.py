@@ -20,10 +20,10 @@ from fairlap.printable import joined_lines
 from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
+    from fairlap.store.file_store import Store
     from fairlap.store.foreign_points import ForeignPoint, ForeignSource
     from fairlap.store.search import RunSummary
     from fairlap.store.shared.sending import Carried
-    from fairlap.store.store import Store
 
 
 @click.group("runs", cls=Group, invoke_without_command=True)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlap.models.onnx_import.assembly import MOST_ELEMENTS, refuse_types, weights_and_constants
+from fairlap.models.onnx_import.assembly import refuse_types, weights_and_constants
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of
-from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor, needed_nodes
+from fairlap.models.onnx_import.graph import MOST_ELEMENTS, Array, Folded, Graph, Node, Tensor, needed_nodes
 from fairlap.models.onnx_import.libraries.control import MOST_TRIPS
 
 if TYPE_CHECKING:
-    from fairlap.models.onnx_import.folding import Folded, Folding
+    from fairlap.models.onnx_import.folding import Folding
 
 Kind = tuple[str, tuple[int, ...]]  # a type and a shape
 

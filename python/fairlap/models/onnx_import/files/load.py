@@ -16,8 +16,8 @@ from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.errors import DimensionsUnbound, ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of
 from fairlap.models.onnx_import.files.model_file import read_model
-from fairlap.models.onnx_import.folding import Folded, Folding
-from fairlap.models.onnx_import.graph import Array, Graph, Tensor
+from fairlap.models.onnx_import.folding import Folding
+from fairlap.models.onnx_import.graph import Array, Folded, Graph, Tensor
 from fairlap.models.onnx_import.nodes import needed_nodes, refuse_unknown_operators
 from fairlap.models.onnx_import.subgraphs import graphs_under
 

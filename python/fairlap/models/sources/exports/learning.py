@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from fairlap.errors import FairlapError
 from fairlap.models.arrays import Arrays, Labels
-from fairlap.models.sources.contract import Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.contract import Learner, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.exports.matching import Match
-from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, kind_of_loss, with_learning
+from fairlap.models.sources.learning.loss import NO_GRADIENTS, kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import proven
 from fairlap.models.sources.proof import InFloat64
 from fairlap.models.spec import LEARNS, Spec

@@ -26,7 +26,7 @@ from fairlap.models.sources.exports.learning import FileGradients, FirstFile, gr
 from fairlap.models.sources.exports.matching import Match, Place, places
 from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.inputs import cast_notices, input_sets
-from fairlap.models.sources.learning.learner import kind_of_loss
+from fairlap.models.sources.learning.loss import kind_of_loss
 from fairlap.models.sources.learning.proof import labels_in, labels_of, require_loss
 from fairlap.models.sources.proof import Outputs, outputs_of
 from fairlap.models.sources.registry import place_of, require_kind

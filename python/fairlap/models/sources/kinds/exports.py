@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairlap.models.sources.contract import Bundle, Opened, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Learner, Opened, SourceError, SourceKind
 from fairlap.models.sources.exports.files import sources_of, texts_of
 from fairlap.models.sources.exports.learning import NO_TRAINING, require_gradients
 from fairlap.models.sources.exports.opened_files import opened_files
 from fairlap.models.sources.file_contents import require_own_content
-from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.registry import kinds, require_kind
 from fairlap.request.fields.source import Source
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairlap.engine.measurement import Notice
-from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Learner, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.gguf_files.gguf_models import (
     MAGIC,
     GgufModel,
@@ -20,7 +20,6 @@ from fairlap.models.sources.gguf_files.gguf_models import (
     named_types,
     read_gguf,
 )
-from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
     opened_generating,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.engine.measurement import Notice
-from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind
-from fairlap.models.sources.learning.learner import Learner, kind_of_loss, require_trusted_loss
+from fairlap.models.sources.contract import Bundle, Learner, Opened, Route, SourceKind
+from fairlap.models.sources.learning.loss import kind_of_loss, require_trusted_loss
 from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
     opened_generating,

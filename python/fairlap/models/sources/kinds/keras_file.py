@@ -15,11 +15,11 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.archives import require_archive
-from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, known_dtype
+from fairlap.models.sources.contract import Bundle, Learner, Opened, Route, SourceKind, known_dtype
 from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import input_sets, shapes_of
-from fairlap.models.sources.learning.learner import Learner, kind_of_loss
+from fairlap.models.sources.learning.loss import kind_of_loss
 from fairlap.models.sources.named_axes import with_sizes
 from fairlap.models.sources.onnx_graphs.imported_reference import roundings_inside_export
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows

@@ -25,6 +25,7 @@ from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
 from fairlap.models.sources.contract import (
     Bundle,
     Forward,
+    Learner,
     Opened,
     RightAnswers,
     RoundingsInside,
@@ -36,7 +37,9 @@ from fairlap.models.sources.given_data.reading import inputs_of
 from fairlap.models.sources.given_data.sets import Sets
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
 from fairlap.models.sources.inputs import input_sets
-from fairlap.models.sources.learning.learner import Learner, is_code, own_loss_on, require_trusted_loss
+from fairlap.models.sources.learning.graph_learner import learner_of_graph
+from fairlap.models.sources.learning.loss import is_code, require_trusted_loss
+from fairlap.models.sources.learning.loss_graph import as_tensors, own_loss_on, with_own_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
 from fairlap.models.sources.onnx_graphs.arrays_beside import with_arrays_inside
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
@@ -110,15 +113,11 @@ class OnnxFile(SourceKind):
 
     @classmethod
     def learner(cls, source: Source, folder: Path) -> Learner:
-        from fairlap.models.sources.learning.graph_learner import learner_of_graph
-
         return learner_of_graph(_imported_from(folder), source)
 
 
 def _with_own_loss(found: Opened, given: Sets, source: Source, folder: Path) -> Opened:
     """Export the loss of what the reference answers to the first inputs."""
-    from fairlap.models.sources.learning.loss_graph import as_tensors, with_own_loss
-
     sample = input_sets(found.inputs, given, None, {"inputs": 0})["inputs"]
     answers = outputs_of(found.forward, found.weights, sample)
     outputs = [np.asarray(answers[name]).astype(found.output_types[name]) for name in found.outputs]

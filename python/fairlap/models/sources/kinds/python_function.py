@@ -24,10 +24,10 @@ import numpy as np
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.sources.callables.functions import require_from, search_first
-from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Learner, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.given_data.script import array_of
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
-from fairlap.models.sources.learning.learner import Learner, kind_of_loss
+from fairlap.models.sources.learning.loss import kind_of_loss
 from fairlap.models.sources.python_models.jax_models import implementation_of_jax, opened_jax
 from fairlap.models.sources.python_models.jax_source import JaxSource
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes

@@ -16,8 +16,8 @@ from fairlap.models.onnx_import.build import ImportedModel, build
 from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import PADDING, Graph
 from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
-from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.learning.learner import Learner, kind_of_loss, require_trusted_loss
+from fairlap.models.sources.contract import Learner, SourceError
+from fairlap.models.sources.learning.loss import kind_of_loss, require_trusted_loss
 from fairlap.models.sources.learning.torch_learner import (
     Own,
     as_contestants_have_them,

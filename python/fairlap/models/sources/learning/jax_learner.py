@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, one_number, own_loss
+from fairlap.models.sources.contract import Learner, SourceError
+from fairlap.models.sources.learning.loss import NO_GRADIENTS, one_number, own_loss
 from fairlap.models.sources.python_models.jax_models import narrow_casts
 from fairlap.models.sources.python_models.jax_source import JaxSource, Params
 from fairlap.models.spec import Loss

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.contract import Learner, SourceError
 from fairlap.models.sources.learning.keras_loss import loss_in_keras
-from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, require_trusted_loss
+from fairlap.models.sources.learning.loss import NO_GRADIENTS, require_trusted_loss
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlap.errors import cause_of
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.learning.learner import one_number, own_loss
+from fairlap.models.sources.learning.loss import one_number, own_loss
 from fairlap.request.fields.loss import CODE
 from fairlap.request.fields.source import Source
 

@@ -6,7 +6,8 @@ used only if its value and its gradients are those of the loss itself, in float6
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fairlap.models.onnx_import.build import build
 from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.sources.contract import Route
 from fairlap.models.sources.imported import LossOfOutputs
-from fairlap.models.sources.learning.learner import is_code
+from fairlap.models.sources.learning.loss import is_code
 from fairlap.models.sources.learning.proof import given_labels
 from fairlap.models.sources.learning.torch_learner import (
     Own,
@@ -62,6 +63,11 @@ def loss_on(framework: str, source: Source, folder: Path) -> LossOfOutputs:
     own = checked_loss(source)
     assert own is not None
     return lambda outputs, labels: own(as_returned(outputs), labels)
+
+
+def own_loss_on(framework: str, source: Source, folder: Path) -> Callable[[], LossOfOutputs] | None:
+    """Make the loss for a model that was converted, when it is built; None for a loss with a name."""
+    return partial(loss_on, framework, source, folder) if is_code(source.loss) else None
 
 
 class _LossGraph:

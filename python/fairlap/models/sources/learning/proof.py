@@ -13,11 +13,10 @@ from fairlap.errors import FairlapError, cause_of
 from fairlap.machine.files.regular_file import require_regular
 from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.arrays import Arrays, Labels
+from fairlap.models.checks.losses import loss_of
 from fairlap.models.draw import draw_labels
-from fairlap.models.reference import loss_of
-from fairlap.models.sources.contract import Forward, SourceError
+from fairlap.models.sources.contract import Forward, Learner, SourceError
 from fairlap.models.sources.given_data.sets import why_unreadable
-from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
 from fairlap.models.training.gradients import are_same

@@ -20,7 +20,7 @@ from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import filled_batches, joined_items, under
 from fairlap.models.sources.confinement import confine_to, replies
-from fairlap.models.sources.learning.learner import Learner
+from fairlap.models.sources.contract import Learner
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import LOSS, Batch, Slopes

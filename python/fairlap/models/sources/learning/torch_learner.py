@@ -12,8 +12,8 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.models.arrays import Arrays, Labels
-from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.learning.learner import Learner, kind_of_loss, own_loss
+from fairlap.models.sources.contract import Learner, SourceError
+from fairlap.models.sources.learning.loss import kind_of_loss, own_loss
 from fairlap.models.sources.python_models.double_modules import in_double
 from fairlap.models.sources.python_models.torch_source import TorchSource, flattened, float_tensors, returns_tensors
 from fairlap.models.spec import Loss

@@ -121,7 +121,7 @@ class _Native:
 
     @cached_property
     def _own(self) -> Callable[[Any, Any], Any]:
-        from fairlap.models.sources.learning.learner import own_loss
+        from fairlap.models.sources.learning.loss import own_loss
 
         found = own_loss(self._source)
         assert found is not None
@@ -223,7 +223,7 @@ def _by_place(moved: Mapping[str, Any], weights: Arrays) -> dict[str, Any]:
 
 def _add_own_loss(module: Any, found: JaxSource, weights: Arrays, source: Source) -> str:
     """Convert a loss of the user's with the function that it is of, and report why it cannot be."""
-    from fairlap.models.sources.learning.learner import one_number, own_loss
+    from fairlap.models.sources.learning.loss import one_number, own_loss
     from fairlap.models.sources.learning.proof import given_labels
 
     own, params = own_loss(source), Params(found.params)

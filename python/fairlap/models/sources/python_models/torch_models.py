@@ -12,6 +12,10 @@ import numpy as np
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, SourceError, known_dtype
 from fairlap.models.sources.imported import Imported, OnnxOnDisk
+from fairlap.models.sources.learning.loss import kind_of_loss
+from fairlap.models.sources.learning.loss_graph import own_loss_on, with_own_loss
+from fairlap.models.sources.learning.proof import labels_of, require_loss
+from fairlap.models.sources.learning.torch_learner import require_loss_on
 from fairlap.models.sources.onnx_graphs.imported_reference import roundings_inside_export
 from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.torch_exports import (
@@ -54,8 +58,6 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     if not (source.unconverted or source.exported):
         routes |= exported(found, outputs, folder, learns=bool(source.loss))
         if source.loss:
-            from fairlap.models.sources.learning.loss_graph import with_own_loss
-
             routes = with_own_loss(routes, source, returned, folder)
     ranges, axes, counted = read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
@@ -78,9 +80,6 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
 
 def _require_loss(found: TorchSource, returned: Any, outputs: Mapping[str, Any], source: Source) -> None:
     """Before the export, which takes long: that the loss and its labels fit what the module returns."""
-    from fairlap.models.sources.learning.learner import kind_of_loss
-    from fairlap.models.sources.learning.proof import labels_of, require_loss
-    from fairlap.models.sources.learning.torch_learner import require_loss_on
 
     def form(name: str, each: Any) -> Tensor:
         return Tensor(name, tuple(each.shape), Constant(0.0), _dtype(name, each))
@@ -119,8 +118,6 @@ def implementation_of_module(
     if framework == "torch":
         return _Native(load, learnt)
     if learnt is not None:
-        from fairlap.models.sources.learning.learner import own_loss_on
-
         loss = own_loss_on(framework, learnt, folder)
         return Imported.from_file(folder / ONNX_FILE, framework, weight_names=weight_names_in(folder), loss=loss)
     if framework == "openvino" and (folder / OPENVINO_FILE).is_file():

@@ -6,10 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from fairlap import quantity_text, verdict
 from fairlap.scenarios.callables.answers.result import AnswersChecked
+from fairlap.scenarios.callables.axes.axes_document import (
+    AxesDocument,
+    ComparedPoint,
+    FittedCost,
+    FoundCrossing,
+    printed_shares,
+)
 from fairlap.scenarios.callables.axes.axis import Axis, Point, Value, point_text
 from fairlap.scenarios.callables.axes.declared_work import DeclaredWork, RoofShare
+from fairlap.scenarios.callables.comparison_document import printed_answers, printed_pair
 from fairlap.scenarios.callables.result import CallableRow
 
 
@@ -39,6 +49,22 @@ class PointResult:
 
     def row(self, name: str) -> CallableRow | None:
         return next((row for row in self.rows if row.name == name), None)
+
+    def printed(self, *, raw: bool) -> ComparedPoint:
+        return ComparedPoint(
+            point=dict(self.point),
+            rows=[each.printed(raw=raw) for each in self.rows],
+            comparisons=[printed_pair(each) for each in self.comparisons],
+            blocks=self.blocks,
+            bytes_per_call=self.work.bytes_per_call,
+            flops_per_call=self.work.flops_per_call,
+            roof_shares=printed_shares(self.roof_shares),
+            excluded=dict(self.excluded),
+            why_no_verdict=self.why_no_verdict,
+            answers=None if self.answers is None else printed_answers(self.answers),
+            failed=self.failed,
+            code=self.code,
+        )
 
     @property
     def reasons(self) -> list[str]:
@@ -112,12 +138,28 @@ class ComparisonOverAxes:
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also the median of each block."""
-        import msgspec
-
-        from fairlap.scenarios.callables.axes.axes_document import axes_document
-
-        plain: dict[str, Any] = msgspec.to_builtins(axes_document(self, raw=raw))
+        plain: dict[str, Any] = msgspec.to_builtins(self.document(raw=raw))
         return plain
+
+    def document(self, *, raw: bool = False) -> AxesDocument:
+        """As ``fairlap time A B --axis ... --json`` prints it; with ``raw`` also the median of each block."""
+        return AxesDocument(
+            callables=list(self.callables),
+            baseline=self.baseline,
+            axes={axis.name: list(axis.values) for axis in self.axes},
+            size_axis=self.size_axis,
+            points=[each.printed(raw=raw) for each in self.points],
+            costs=[FittedCost(each.name, dict(each.others), each.cost, each.absent) for each in self.costs],
+            crossings=[FoundCrossing(dict(each.others), **vars(each.crossing)) for each in self.crossings],
+            quantity=self.quantity,
+            alpha=self.alpha,
+            blocks=self.blocks,
+            seed=self.seed,
+            elapsed_s=self.elapsed_s,
+            roof_threads=self.roof_threads,
+            interrupted=self.interrupted,
+            ended_early=self.ended_early,
+        )
 
     def __str__(self) -> str:
         points = quantity_text.count(len(self.points), "point")

@@ -10,7 +10,6 @@ from fairlap import quantity_text, verdict
 from fairlap.machine.hardware.roofs import LEVELS
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.results.column_definitions.estimate import Estimate
-from fairlap.scenarios.callables.axes.axes_document import axes_document
 from fairlap.scenarios.callables.axes.axis import point_text, value_text
 from fairlap.scenarios.callables.axes.declared_work import RoofShare
 from fairlap.scenarios.callables.axes.result import (
@@ -42,7 +41,7 @@ def document_of(result: ComparisonOverAxes, *, raw: bool = False) -> Document:
             Section("Crossings", notes=[crossing_text(each, result.size_axis) for each in result.crossings]),
             Section("Notes", notes=_notes(result)),
         ],
-        data=axes_document(result, raw=raw),
+        data=result.document(raw=raw),
         records=_records(result),
         draw=partial(chart_of, result, alone=True),
     )

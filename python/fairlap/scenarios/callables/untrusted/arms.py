@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from fairlap.scenarios.callables.untrusted.exclusion import Excluded, Exclusion
 from fairlap.scenarios.callables.untrusted.process import ContestantProcess
-from fairlap.scenarios.callables.untrusted.result import Excluded, Exclusion
 from fairlap.scenarios.callables.untrusted.truth import Truth
 
 Result = TypeVar("Result")

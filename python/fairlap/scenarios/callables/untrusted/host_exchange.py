@@ -14,9 +14,9 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots
+from fairlap.scenarios.callables.untrusted.exclusion import Excluded
 from fairlap.scenarios.callables.untrusted.layout import Layout
 from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
-from fairlap.scenarios.callables.untrusted.result import Excluded
 
 _LOOKS = 64  # at answers before all are copied, which takes longer
 _WORD_BYTES = 8

@@ -41,12 +41,12 @@ from fairlap.scenarios.callables.untrusted.contestant import (
     Orders,
 )
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots
+from fairlap.scenarios.callables.untrusted.exclusion import Excluded
 from fairlap.scenarios.callables.untrusted.host_exchange import HostExchange, Words
 from fairlap.scenarios.callables.untrusted.layout import Layout
 from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
 from fairlap.scenarios.callables.untrusted.on_device.device_exchange import DeviceExchange, PrivateMemory
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName
-from fairlap.scenarios.callables.untrusted.result import Excluded
 from fairlap.scenarios.callables.untrusted.witness import Witness
 
 _MEMORY_SHARE = 0.5  # of what is available

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
-from fairlap.errors import FairlapError
+from fairlap.scenarios.callables.comparison_document import PrintedFigure, printed_pair
 from fairlap.scenarios.callables.result import comparison_between
-
-if TYPE_CHECKING:
-    from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
+from fairlap.scenarios.callables.untrusted.document import JudgedCallable, UntrustedDocument
+from fairlap.scenarios.callables.untrusted.exclusion import Exclusion
 
 
 @dataclass(frozen=True)
@@ -31,15 +30,16 @@ class UntrustedRow:
     def median_ns(self) -> float:
         return float(np.median(self.block_ns))
 
-
-class Excluded(FairlapError):
-    """A contestant that is not judged, with the code of the reason."""
-
-
-@dataclass(frozen=True)
-class Exclusion:
-    code: str
-    reason: str
+    def printed(self, *, raw: bool) -> JudgedCallable:
+        figure = self.figure
+        return JudgedCallable(
+            name=self.name,
+            median_ns=self.median_ns,
+            figure=PrintedFigure(figure.value, figure.low, figure.high),
+            answers_checked=self.answers_checked,
+            warnings=self.warnings,
+            block_ns=self.block_ns if raw else msgspec.UNSET,
+        )
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,23 @@ class UntrustedComparison:
 
     def document(self, *, raw: bool = False) -> UntrustedDocument:
         """For JSON; with ``raw`` also the time of each block."""
-        from fairlap.scenarios.callables.untrusted.document import untrusted_document
-
-        return untrusted_document(self, raw=raw)
+        return UntrustedDocument(
+            rows=[each.printed(raw=raw) for each in self.rows],
+            comparisons=[printed_pair(each) for each in self.comparisons],
+            places=self.places,
+            excluded=dict(self.excluded),
+            floor_ns=self.floor_ns,
+            ring_ns=self.ring_ns,
+            floor_subtracted=self.floor_subtracted,
+            calls_per_sample=self.calls_per_sample,
+            blocks=self.blocks,
+            elapsed_s=self.elapsed_s,
+            seed=self.seed,
+            device=self.device,
+            ended_early=self.ended_early,
+            why_no_verdict=self.why_no_verdict,
+            interrupted=self.interrupted,
+        )
 
     @property
     def places(self) -> dict[str, str]:

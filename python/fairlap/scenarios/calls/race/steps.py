@@ -10,13 +10,12 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
 from fairlap.models.training.exercise import written
 from fairlap.models.training.in_bfloat16 import TRAINED_IN, trained_in_precision
-from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.mode_side import ModeSide
 from fairlap.race.equal_work.training_answers import drawn_step_errors, lost_sums, training_errors
 from fairlap.request.work import Precision, Work
 from fairlap.scenarios.calls.latency_messages import BEFORE
-from fairlap.scenarios.process_result import AnswerError, ProcessResult
+from fairlap.scenarios.process_result import AnswerError
 
 _STATE_BYTES = 2 * 4 * 3  # of a weight, with what the optimizer keeps, before and after
 
@@ -24,7 +23,6 @@ _STATE_BYTES = 2 * 4 * 3  # of a weight, with what the optimizer keeps, before a
 class Steps(ModeSide):
     tells_inputs_apart = False
     ranks_alone = True
-    feeds_whole_batches = True
     checked_at_batch = "finite and of the right shapes"
 
     def reference(self, materials: Materials, which: str) -> Mapping[str, Any]:
@@ -43,14 +41,6 @@ class Steps(ModeSide):
     def copies(self, materials: Materials, got: Arrays, batch: int) -> int:
         """None: steps also update statistics that depend on the number of items."""
         return 0
-
-    def hold_first_fed(
-        self, feeding: Feeding, batches: Mapping[str, Arrays], process: ProcessResult, materials: Materials
-    ) -> None:
-        feeding.hold_first_steps(list(batches.values()), process, materials)
-
-    def hold_later_fed(self, feeding: Feeding, found: Arrays, process: ProcessResult, materials: Materials) -> None:
-        feeding.hold_later_step(found, process, materials)
 
     def notices(self, errors: list[AnswerError]) -> list[Notice]:
         return lost_sums(errors)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.models.array_files.npy_map import release
 from fairlap.models.arrays import Arrays, Labels, all_widened, batches_in_turn, widened
-from fairlap.models.reference import loss_of
+from fairlap.models.checks.losses import loss_of
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.task_metrics import parts_of, value_of
 from fairlap.models.training.reference import WEIGHT, Batch

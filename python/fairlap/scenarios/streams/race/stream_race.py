@@ -33,10 +33,10 @@ from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.client_group import ClientGroup, NoClientLeft, sharing_clients
 from fairlap.scenarios.streams.race.mannered_load import Mannered, work_after_hang_up
 from fairlap.scenarios.streams.race.planned_load import asked_by
+from fairlap.scenarios.streams.race.rate_trials import search_rate
 from fairlap.scenarios.streams.race.started_servers import StartedServers
 from fairlap.scenarios.streams.race.turn import Floors, Turn, fill
 from fairlap.scenarios.streams.race.turn_length import TurnRequests
-from fairlap.scenarios.streams.rate_trials import search_rate
 from fairlap.scenarios.streams.streams_found import Agreement
 from fairlap.scenarios.streams.workload.overload import Step, step_of
 

@@ -16,9 +16,8 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import described
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError
+from fairlap.models.sources.contract import Bundle, Forward, Learner, Opened, Route, SourceError
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.proof import outputs_of
 from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.generating.decoder_exports import (

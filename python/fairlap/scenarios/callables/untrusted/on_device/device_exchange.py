@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from fairlap import quantity_text
+from fairlap.scenarios.callables.untrusted.exclusion import Excluded
 from fairlap.scenarios.callables.untrusted.layout import Layout
 from fairlap.scenarios.callables.untrusted.on_device.device_slots import DeviceOrders
 from fairlap.scenarios.callables.untrusted.on_device.referee_device import RefereeDevice
-from fairlap.scenarios.callables.untrusted.result import Excluded
 
 _WORD_BYTES = 4
 

@@ -1,8 +1,4 @@
-"""The loss of connectionist temporal classification: how likely frames spell a label, over all ways to spread it.
-
-Class 0 is the blank, and 0 at the end of a label only fills it up. Graves et al., Connectionist Temporal
-Classification, 2006; each item's loss is divided by the length of its label, as PyTorch's mean is.
-"""
+"""The losses of the reference, of which gradients are taken: of traced arrays they are traced too."""
 
 from __future__ import annotations
 
@@ -11,13 +7,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.arrays import Labels
 from fairlap.models.checks.differentiation import Traced, plain
+from fairlap.models.spec import Loss
 
 Array = npt.NDArray[Any]
 
 
+def loss_of(kind: Loss, output: Any, labels: Labels | None) -> Any:
+    if kind == "mean_square":
+        return np.mean(output**2)
+    if labels is None:
+        raise ValueError(f"{kind} needs labels")
+    if kind == "square_error":
+        return np.mean((output - labels.astype(output.dtype)) ** 2)
+    if kind == "ctc":
+        return loss_of_frames(output, labels)
+    shifted = output - output.max(axis=-1, keepdims=True)
+    log_shares = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    chosen = np.take_along_axis(log_shares, labels[..., None].astype(np.int64), axis=-1)
+    return -chosen.mean()
+
+
 def loss_of_frames(logits: Any, labels: Array) -> Any:
-    """Of logits [items, frames, classes]; of traced ones a traced loss, by the forward-backward recursion."""
+    """Compute how likely frames spell their labels, over all ways to spread them, by the forward-backward recursion.
+
+    This is connectionist temporal classification, of logits [items, frames, classes]. Class 0 is the blank, and 0 at
+    the end of a label only fills it up. Graves et al., Connectionist Temporal Classification, 2006; each item's loss is
+    divided by the length of its label, as PyTorch's mean is.
+    """
     values = plain(logits)
     items = len(values)
     shifted = values - values.max(axis=-1, keepdims=True)

@@ -1,22 +1,17 @@
-"""What a kind of source gives to be trained: its gradients by what its own framework differentiates with."""
+"""The loss that a user asks for of their own model: one with a name, or a function of theirs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from fairlap.errors import InvalidRequest, described
-from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Route, SourceError
 from fairlap.models.spec import Loss
-from fairlap.models.training.reference import Batch, Slopes
 from fairlap.request.fields.loss import CODE, CROSS_ENTROPY, MSE
 from fairlap.request.fields.source import Source
 from fairlap.suggestions import part_named
@@ -24,25 +19,6 @@ from fairlap.suggestions import part_named
 NATIVE = "native"
 NO_GRADIENTS = "E_NO_GRADIENTS"
 KINDS: dict[str, Loss] = {CROSS_ENTROPY: "cross_entropy", MSE: "square_error"}
-
-SlopesOf = Callable[[Arrays, Batch, bool], Slopes]
-"""Of weights and a batch, in the precision that the weights have; the flag asks for the model as it is in training."""
-
-OutputsOf = Callable[[Arrays, Arrays], Mapping[str, Any]]
-"""Of weights and inputs in float64, by name, in inference."""
-
-
-@dataclass(frozen=True)
-class Learner:
-    trained: tuple[str, ...]  # names of the weights that training changes
-    slopes: SlopesOf
-    outputs: OutputsOf
-    how: str  # the gradients are computed
-    why_not_train: str = ""  # although it has gradients
-    unused_are_constants: bool = False  # weights that the loss does not depend on; else they are refused
-    padding: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # rows kept from a gradient, by the weight
-    how_to_freeze: str = "freeze what is not to be trained with requires_grad_(False)"
-    cut_off_by: str = "detach(), no_grad() and .data"  # in the user's code
 
 
 def kind_of_loss(text: str) -> Loss:
@@ -95,15 +71,6 @@ def own_loss(source: Source) -> Callable[[Any, Any], Any] | None:
         raise SourceError(f"--loss {source.loss} is not a function of outputs and labels", code=CODE)
     loss: Callable[[Any, Any], Any] = found
     return loss
-
-
-def own_loss_on(framework: str, source: Source, folder: Path) -> Callable[[], Any] | None:
-    """Make the loss for a model that was converted, when it is built; None for a loss with a name."""
-    if not is_code(source.loss):
-        return None
-    from fairlap.models.sources.learning.loss_graph import loss_on
-
-    return partial(loss_on, framework, source, folder)
 
 
 def one_number(value: Any, source: Source) -> Any:
