@@ -18,6 +18,7 @@ import hypothesis
 import pytest
 from example_installed import install_example
 from postgresql_server import CannotStart, Server
+from slow_cases import mark_slow_cases
 
 # Read when NumPy is imported, which nothing above does. BLAS's threads spin while they wait for each other, which
 # takes the cores from the tests beside these and doubles the time of references.
@@ -65,7 +66,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if _ALL_LEFT_OUT.search(collection_path.read_text()) else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_slow_cases(items)
     if os.environ.get(HEAVY_ENVIRONMENTS) == "1":
         return
     skipped = pytest.mark.skip(reason=f"creates environments of hundreds of megabytes; set {HEAVY_ENVIRONMENTS}=1")

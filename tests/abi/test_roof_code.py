@@ -120,6 +120,7 @@ def test_a_check_repeats_the_same_instructions_and_compares_every_sum(kernel: Ke
     assert compared == set(range(kernel.sums))
 
 
+@pytest.mark.slow_but("12-sm_70", "13-sm_7", "13-sm_8", "13-sm_9", "13-sm_10", "13-sm_110", "13-sm_120")
 @pytest.mark.parametrize("purpose", ["code", "check"])
 @pytest.mark.parametrize(("kernel", "assembler", "capability"), CASES)
 def test_it_assembles_for_its_devices_without_spills_or_a_stack(

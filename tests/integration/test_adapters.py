@@ -201,6 +201,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
 }
 
 
+@pytest.mark.slow_but("jax")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_an_adapter_cannot_do_is_refused_with_the_reason(name: str) -> None:
     reasons = refused_by(name, *(asked for asked, _ in REFUSED[name]))

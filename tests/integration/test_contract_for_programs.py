@@ -86,6 +86,7 @@ def test_it_keeps_a_change_that_is_faster_and_discards_one_that_is_not(client: C
     assert_only_what_the_page_names(client)
 
 
+@pytest.mark.slow
 def test_it_learns_from_an_error_what_to_do(client: Client) -> None:
     for arguments in (("compare", "nosuch", "--on", "torch"), ("time", "my_kernels:broken"), ("explain", "E_NONE")):
         document = client.ask(*arguments)

@@ -52,6 +52,7 @@ def test_a_function_is_proven_and_nothing_is_written(model: Path) -> None:
     assert not (model.parent / "m-for-jax").exists()
 
 
+@pytest.mark.slow
 def test_a_framework_without_a_route_is_refused(model: Path, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
     done = run(
@@ -60,6 +61,7 @@ def test_a_framework_without_a_route_is_refused(model: Path, tmp_path: Path) -> 
     assert (done.returncode, error_code(done)) == (2, "E_UNSUPPORTED")
 
 
+@pytest.mark.slow
 def test_openvino_s_file_comes_with_its_weights_and_the_missing_reference_is_stated(
     model: Path, tmp_path: Path
 ) -> None:

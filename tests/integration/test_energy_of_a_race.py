@@ -214,12 +214,14 @@ def test_a_board_of_constant_power_gives_exactly_its_joules() -> None:
     assert [row.mean_power_w.low, row.mean_power_w.high] == pytest.approx([95.0, 105.0])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("board")
 def test_the_energy_of_work_on_a_processor_does_not_include_the_board() -> None:
     process = raced(plan_on("cpu"))
     assert (process.energy, bool(process.energy_absent)) == (None, True)
 
 
+@pytest.mark.slow
 def test_without_a_sensor_no_thread_runs_and_the_row_has_the_reason(machine: Path) -> None:
     plan = plan_on("cpu")
     process = raced(plan)
@@ -231,6 +233,7 @@ def test_without_a_sensor_no_thread_runs_and_the_row_has_the_reason(machine: Pat
     assert f"{machine}/sys/class/powercap" in process.energy_absent
 
 
+@pytest.mark.slow
 def test_a_region_that_no_counter_bounds_is_absent_and_not_0(machine: Path) -> None:
     zone = machine / "sys/class/powercap/intel-rapl:0"
     zone.mkdir(parents=True)

@@ -52,6 +52,7 @@ def rows_of(folder: Path, **arrays: np.ndarray) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contestants", ["onnxruntime", pytest.param("openvino,jax", marks=pytest.mark.slow)])
 def test_it_is_fed_and_checked_in_every_framework(contestants: str, tmp_path: Path) -> None:
     for name in contestants.split(","):
@@ -101,6 +102,7 @@ def test_a_wrong_answer_to_a_fed_batch_is_disqualified(tmp_path: Path) -> None:
     assert wrong.value.code == "E_OUTPUT"
 
 
+@pytest.mark.slow
 def test_the_answers_of_the_model_itself_are_those_of_its_reference(tmp_path: Path) -> None:
     plan = planned(masked_lookup(tmp_path / "m.onnx"))
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
@@ -108,6 +110,7 @@ def test_the_answers_of_the_model_itself_are_those_of_its_reference(tmp_path: Pa
         assert np.array_equal(array, materials.reference("inputs")[name])
 
 
+@pytest.mark.slow
 def test_a_model_that_was_replaced_during_the_race_is_not_asked(tmp_path: Path) -> None:
     model = masked_lookup(tmp_path / "m.onnx")
     plan = planned(model)
@@ -122,6 +125,7 @@ def test_a_model_that_was_replaced_during_the_race_is_not_asked(tmp_path: Path) 
     assert changed.value.code == "E_SOURCE_CHANGED"
 
 
+@pytest.mark.slow
 def test_data_must_fit_the_model(tmp_path: Path) -> None:
     model = masked_lookup(tmp_path / "m.onnx")
     ids, mask = np.full((8, 6), ROWS - 1), np.ones((8, 6), np.int64)
@@ -132,6 +136,7 @@ def test_data_must_fit_the_model(tmp_path: Path) -> None:
         assert refused.value.code == "E_DATA"
 
 
+@pytest.mark.slow
 def test_a_model_whose_outputs_do_not_begin_with_the_batch_is_refused(tmp_path: Path) -> None:
     from onnx import helper
 

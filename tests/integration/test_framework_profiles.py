@@ -51,6 +51,7 @@ def test_every_layer_that_openvino_runs_is_listed_however_short_it_is() -> None:
     assert found.profile.operators_ns <= 1.1 * found.profile.call_ns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contestant", thorough_where(lambda each: each != "onnxruntime", CONTESTANTS))
 def test_the_profiler_of_a_framework_names_its_operators_and_their_times(contestant: str, tmp_path: Path) -> None:
     race = raced(contestant, WORK, tmp_path)

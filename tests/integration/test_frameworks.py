@@ -155,6 +155,7 @@ def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="nobody can write to /proc there")
 def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)
@@ -178,6 +179,7 @@ def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, mon
     assert [path.name for path in tmp_path.glob("out.*")] == ["out.csv"]
 
 
+@pytest.mark.slow
 def test_a_file_that_could_not_be_written_is_refused_before_the_race() -> None:
     ran = fairlap("compare", "mlp", "--on", "torch", "-o", "/proc/out.json")
     assert (ran.returncode, ran.stdout) == (2, "")
@@ -206,6 +208,7 @@ def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypat
     assert all(process["outcome"] == "finished" for process in json.loads(out.read_text())["processes"])
 
 
+@pytest.mark.slow
 def test_a_killed_race_leaves_no_worker_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if sys.platform != "linux":
         pytest.skip("only Linux ends a process with its parent")

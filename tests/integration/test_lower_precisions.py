@@ -55,6 +55,7 @@ def row_of_one(framework: str, precision: str, model: Path, *options: object) ->
     return found
 
 
+@pytest.mark.slow_but("onnxruntime")
 @pytest.mark.parametrize(("name", "precision"), thorough_where(lambda each: each not in QUICK, RACED))
 def test_a_framework_computes_in_the_precision_that_was_asked_for(name: str, precision: Precision) -> None:
     process = raced(name, precision)
@@ -76,6 +77,7 @@ def test_gradients_in_a_lower_precision_have_the_slopes_of_the_reference(name: s
     assert process.in_force["precision"] == precision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "tool"), [("openvino", "nncf"), ("torch:compile", "torchao")])
 def test_openvino_and_pytorch_are_quantized_with_the_extra_and_name_it_without(name: str, tool: str) -> None:
     process = raced(name, "int8")

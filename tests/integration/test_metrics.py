@@ -38,6 +38,7 @@ def data() -> tuple[dict[str, np.ndarray], np.ndarray, float]:
     return {"ids": ids, "mask": mask}, labels, float(np.mean(np.count_nonzero(logits >= right, axis=-1) <= 1))
 
 
+@pytest.mark.slow
 def test_every_contestant_answers_all_items_also_those_of_the_last_batch(model: Path, tmp_path: Path) -> None:
     inputs, labels, share = data()
     np.savez(tmp_path / "x.npz", allow_pickle=False, **inputs)
@@ -62,6 +63,7 @@ def test_every_contestant_answers_all_items_also_those_of_the_last_batch(model: 
     assert f"{share:.4g}" in done.stdout
 
 
+@pytest.mark.slow
 def test_python_takes_arrays_and_the_row_is_absent_without_a_metric(model: Path) -> None:
     inputs, labels, share = data()
     options: dict[str, Any] = {"on": ["onnxruntime"], "blocks": 1, "seconds": 0.05, "threads": 1, "batch": BATCH}

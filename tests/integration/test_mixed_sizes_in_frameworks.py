@@ -173,6 +173,7 @@ def test_a_contestant_that_takes_one_size_alone_is_unsupported(model: Path, leng
     )
 
 
+@pytest.mark.slow_but(first=9)
 @pytest.mark.parametrize(
     ("text", "options", "code"),
     [
@@ -201,6 +202,7 @@ def test_a_mix_that_cannot_be_raced_is_one_line_with_a_code(
     assert "\n" not in str(refused)
 
 
+@pytest.mark.slow
 def test_a_size_that_the_model_refuses_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its table of positions has 16 rows."""
     import onnx
@@ -230,6 +232,7 @@ def test_built_in_models_have_fixed_inputs(lengths: Path) -> None:
     assert refused.code == "E_SHAPES"
 
 
+@pytest.mark.slow
 def test_a_stored_race_is_planned_again_by_its_own_command(model: Path, lengths: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     asked = ("--dims", "batch=1", "--shapes-from", lengths, "--blocks", "2", "--seconds", "0.05")

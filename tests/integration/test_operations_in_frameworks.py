@@ -39,6 +39,7 @@ def require(name: str) -> None:
         pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
 
 
+@pytest.mark.slow_but("onnxruntime")
 @pytest.mark.parametrize("name", thorough_where(lambda name: name in ("jax", "tensorflow"), FRAMEWORKS))
 def test_a_framework_agrees_with_the_reference_on_every_kind(name: str) -> None:
     require(name)
@@ -51,6 +52,7 @@ def test_a_framework_agrees_with_the_reference_on_every_kind(name: str) -> None:
     assert [operation for operation, each in found.items() if not each["error"] < LARGEST_ERROR] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("gemm", "conv"))])
 def test_operations_are_those_that_torch_counts(name: str) -> None:
     torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")

@@ -52,6 +52,7 @@ def test_a_race_under_conditions_of_the_gpu_has_them_in_its_row_and_no_energy_of
     assert usual.energy_per_item_j is not None
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_know_the_conditions_is_disqualified(monkeypatch: pytest.MonkeyPatch) -> None:
     require = answers.require_conditions
     monkeypatch.setattr(answers, "require_conditions", lambda wanted, _: require(wanted, {}))

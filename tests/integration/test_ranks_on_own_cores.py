@@ -30,6 +30,7 @@ def settings(conditions: Conditions) -> dict[str, str]:
     return process.in_force
 
 
+@pytest.mark.slow
 def test_ranks_have_cores_of_their_own_only_under_controlled_conditions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

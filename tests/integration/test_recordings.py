@@ -25,6 +25,7 @@ def rows_in(file: Path) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_model_s_frames_are_scored_against_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")

@@ -68,6 +68,7 @@ def given(folder: Path) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 def test_scores_by_group_and_on_corrupted_images_are_those_by_hand(model: Path, tmp_path: Path) -> None:
     names = ",".join(each.text for each in CORRUPTIONS)
     slices = ("--groups", f"{tmp_path}/items.csv:kind", "--corrupt", names)

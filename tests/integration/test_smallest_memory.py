@@ -80,6 +80,7 @@ def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False)
     return run_of_one_block(f"python:call={call}", work, seconds=0.05, limits=limits or Limits(), min_memory=min_memory)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_where_groups_can_be_made_they_are_what_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel's part is played, and its groups limit nothing: so the search goes down to its resolution."""
@@ -124,6 +125,7 @@ def test_who_never_finished_has_no_smallest_memory_and_its_row_says_why() -> Non
     assert row.absent["min_memory_bytes"] == row.message
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_nobody_is_tried_unless_it_was_asked_for() -> None:
 

@@ -29,6 +29,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return masked_lookup(tmp_path / "m.onnx")
 
 
+@pytest.mark.slow
 def test_routes_are_listed_with_the_reasons_of_those_that_are_missing(model: Path) -> None:
     found = json.loads(output("list", "routes", model, "--dims", "batch=2,sequence=6", "--json"))
     routes = {each["framework"]: each for each in found["routes"]}
@@ -38,6 +39,7 @@ def test_routes_are_listed_with_the_reasons_of_those_that_are_missing(model: Pat
     assert [tensor["shape"] for tensor in found["inputs"]] == [[2, 6], [2, 6]]
 
 
+@pytest.mark.slow_but("arguments0", "arguments2", "arguments4", "arguments5")
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -57,6 +59,7 @@ def test_a_request_that_cannot_be_raced_is_one_line_with_a_code(
     assert "\n" not in str(refused)
 
 
+@pytest.mark.slow_but("debug1")
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
 def test_a_bad_file_is_one_line_with_a_code_and_keeps_its_exit_status_with_debug(
     tmp_path: Path, debug: tuple[str, ...]
@@ -90,6 +93,7 @@ def test_a_race_from_python_has_rows_with_routes_and_errors(model: Path) -> None
     assert (rows["python"].outcome, rows["python"].code) == ("unsupported", "E_UNSUPPORTED")
 
 
+@pytest.mark.slow
 def test_inputs_of_python_are_checked_against_the_model(model: Path) -> None:
     ids = np.full((2, 6), ROWS)
     with pytest.raises(FairlapError) as refused:

@@ -38,6 +38,7 @@ def test_it_is_raced_with_all_checks(model: Path, tmp_path: Path) -> None:
     assert rows["example:cached"]["outcome"] == "disqualified"
 
 
+@pytest.mark.slow
 def test_its_routes_are_listed(model: Path) -> None:
     done = run("list", "routes", model, "--json")
     assert done.returncode == 0, done.stderr

@@ -87,6 +87,7 @@ def test_a_budget_that_is_spent_ends_training_after_the_epoch(tmp_path: Path) ->
     assert row.best_score > 0
 
 
+@pytest.mark.slow
 def test_evaluation_counts_where_that_is_asked_for_and_is_proven() -> None:
     plan = planned("numpy-trainer,numpy-trainer:skips,numpy-trainer:silent", epochs=2, count_evaluation=True)
     race = run_race(plan)

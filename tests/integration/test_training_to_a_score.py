@@ -161,6 +161,7 @@ def test_images_of_another_size_with_other_classes_are_learnt(tmp_path: Path) ->
     assert {row["reached_share"] for row in rows.values()} == {1.0}
 
 
+@pytest.mark.slow
 def test_a_saved_plan_is_not_run_on_data_that_changed(flowers: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     options = ("--train-on", flowers, "--to-score", "90%", "--epochs", 2)

@@ -90,6 +90,7 @@ def processes_of(
     return sorted(race.processes, key=lambda process: contestants.split(",").index(process.contestant))
 
 
+@pytest.mark.slow_but("hidden-future", "late-buffer", "kept-by-content", "previous", "skipped-layer")
 @pytest.mark.parametrize(("variant", "code"), DISQUALIFIED.items())
 def test_a_contestant_that_does_other_work_is_disqualified_for_what_it_does(
     monkeypatch: pytest.MonkeyPatch, variant: str, code: str
@@ -100,12 +101,14 @@ def test_a_contestant_that_does_other_work_is_disqualified_for_what_it_does(
     assert (process.outcome, process.code) == ("disqualified", code), process.message
 
 
+@pytest.mark.slow_but("kept-per-binding")
 @pytest.mark.parametrize("variant", ["kept-by-first-elements", "kept-per-binding", "every-fiftieth"])
 def test_an_answer_that_is_kept_is_found_without_a_count_of_operations(variant: str) -> None:
     process = process_of(f"hostile:{variant}", "softmax", rounds=10)
     assert (process.outcome, process.code) == ("disqualified", "E_KEPT_ANSWERS"), process.message
 
 
+@pytest.mark.slow_but("more-threads", "sleeper", "other-process")
 @pytest.mark.parametrize(("variant", "code"), NAMED.items())
 def test_a_contestant_that_computes_elsewhere_is_named(variant: str, code: str) -> None:
     process = process_of(f"hostile:{variant}", batch=8 if code == "W_MORE_THREADS" else 2)
@@ -113,6 +116,7 @@ def test_a_contestant_that_computes_elsewhere_is_named(variant: str, code: str) 
     assert code in {notice.code for notice in process.warnings}
 
 
+@pytest.mark.slow_but("mlp")
 @pytest.mark.parametrize("model", ["convnet", "gemm", "softmax", "mlp"])
 def test_an_honest_contestant_is_not_disqualified(model: str) -> None:
     process = process_of("hostile", model)
@@ -123,6 +127,7 @@ def test_an_honest_contestant_is_not_disqualified(model: str) -> None:
     assert all(error.right for error in process.errors)
 
 
+@pytest.mark.slow_but("onnxruntime")
 @pytest.mark.parametrize("framework", ["torch", "onnxruntime", "jax", "openvino"])
 @pytest.mark.parametrize(
     ("model", "mode"),
@@ -136,6 +141,7 @@ def test_a_framework_is_not_disqualified(framework: str, model: str, mode: Mode)
     assert {notice.code for notice in process.warnings}.isdisjoint({"W_OTHER_PROCESSES", "W_LITTLE_CPU_TIME"})
 
 
+@pytest.mark.slow_but("left-burning")
 @pytest.mark.parametrize(("variant", "named"), [("left-sleeping", False), ("left-burning", True)])
 def test_what_a_contestant_leaves_behind_computes_in_no_turn_of_another_and_ends_with_it(
     monkeypatch: pytest.MonkeyPatch, variant: str, named: bool
@@ -214,6 +220,7 @@ TRAINERS = {
 }
 
 
+@pytest.mark.slow_but("no-momentum", "no-schedule", "shuffled-labels")
 @pytest.mark.parametrize("variant", TRAINERS)
 def test_a_contestant_that_trains_otherwise_is_disqualified_and_its_mistake_named(variant: str) -> None:
     training, mistake = TRAINERS[variant]
@@ -222,6 +229,7 @@ def test_a_contestant_that_trains_otherwise_is_disqualified_and_its_mistake_name
     assert mistake in process.message
 
 
+@pytest.mark.slow_but("no-momentum")
 @pytest.mark.parametrize("precision", ["bf16", pytest.param("autocast", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("variant", ["doubled-rate", "no-momentum", "accumulated", "repeated-batch", "frozen"])
 def test_what_trains_otherwise_is_disqualified_in_bfloat16_too(variant: str, precision: Precision) -> None:
@@ -229,6 +237,7 @@ def test_what_trains_otherwise_is_disqualified_in_bfloat16_too(variant: str, pre
     assert (process.outcome, process.code) == ("disqualified", "E_TRAINING"), process.message
 
 
+@pytest.mark.slow_but("bf16")
 @pytest.mark.parametrize("precision", ["bf16", "autocast"])
 def test_an_honest_trainer_is_not_disqualified_in_bfloat16(precision: Precision) -> None:
     process = process_of("hostile-training", "mlp", "train", 4, ADAMW, precision=precision)
@@ -238,6 +247,7 @@ def test_an_honest_trainer_is_not_disqualified_in_bfloat16(precision: Precision)
     assert "learning rate" not in unseen.replace("schedule of the learning rate", "")
 
 
+@pytest.mark.slow_but("training1")
 @pytest.mark.parametrize("training", [SGD, ADAMW])
 def test_an_honest_trainer_is_not_disqualified(training: Training) -> None:
     process = process_of("hostile-training", "mlp", "train", 4, training)
@@ -251,6 +261,7 @@ FED_TRAINERS = {
 }
 
 
+@pytest.mark.slow_but("fed-late-labels")
 @pytest.mark.parametrize("variant", FED_TRAINERS)
 def test_a_contestant_that_trains_on_other_batches_than_it_is_fed_is_disqualified(variant: str) -> None:
     when, mistake = FED_TRAINERS[variant]
@@ -260,6 +271,7 @@ def test_a_contestant_that_trains_on_other_batches_than_it_is_fed_is_disqualifie
     assert mistake in process.message
 
 
+@pytest.mark.slow_but("training0")
 @pytest.mark.parametrize("training", [SGD, ADAMW])
 def test_an_honest_trainer_that_is_fed_is_not_disqualified_and_has_its_waits(training: Training) -> None:
     process = process_of("hostile-training", "mlp", "train", 4, training, data="synthetic")

@@ -10,6 +10,7 @@ SEEDS = range(20)
 OF_CASE = {case.name: case for case in CASES}
 
 
+@pytest.mark.slow_but("fifth")
 @pytest.mark.parametrize(
     ("case", "fewest"),
     [

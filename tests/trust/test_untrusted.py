@@ -112,6 +112,7 @@ def test_one_that_sleeps_is_announced_once_and_excluded(tmp_path: Path, monkeypa
     assert len([line for line in announced if asleep in line]) == 1
 
 
+@pytest.mark.slow_but("False")
 @pytest.mark.parametrize(("by_another", "code"), [(False, "E_LEFT_RUNNING"), (True, "")])
 def test_one_that_was_continued_is_to_blame_unless_all_were(
     monkeypatch: pytest.MonkeyPatch, by_another: bool, code: str
@@ -195,6 +196,7 @@ def test_inputs_that_change_their_shape_are_refused(tmp_path: Path) -> None:
         compare_untrusted(["numpy:sort"], reference="numpy:sort", inputs=f"{tmp_path}/task.py:draw", blocks=2)
 
 
+@pytest.mark.slow
 def test_an_installed_module_is_a_contestant_too(tmp_path: Path) -> None:
     (tmp_path / "task.py").write_text("def draw(rng):\n    return rng.standard_normal(1000)\n")
     result = compare_untrusted(["numpy:sort"], reference="numpy:sort", inputs=f"{tmp_path}/task.py:draw", blocks=2)

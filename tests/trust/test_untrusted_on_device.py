@@ -75,6 +75,7 @@ def test_every_exploit_on_a_device_is_excluded_and_the_honest_callable_ranked(tm
     assert found["device"] == "cuda:0"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_every_honest_callable_on_a_device_is_ranked(tmp_path: Path) -> None:
     file = one_file(HERE / "honest.py", tmp_path)

@@ -18,6 +18,7 @@ from notebook_shell import Shell, code_cells
 NOTEBOOK = Path(__file__).parents[2] / "docs/examples/notebook.ipynb"
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_its_cells_run_in_order_and_show_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")

@@ -136,6 +136,7 @@ def test_messages_lose_queries_and_logins_of_addresses_whole() -> None:
     assert shown == f"'http://...@h/m?{HIDDEN}' is not; ftp://...@h/"
 
 
+@pytest.mark.slow_but("a://", "--token", "-eyJ")
 @pytest.mark.parametrize(
     "part",
     [

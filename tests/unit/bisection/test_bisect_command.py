@@ -158,6 +158,7 @@ def test_the_same_search_does_not_run_twice_at_once(repository: Path, races: Rac
     assert codes == ["E_BISECT"]
 
 
+@pytest.mark.slow
 def test_an_undecided_search_keeps_its_races_for_more_of_them(repository: Path, races: Races) -> None:
     found = bisected(repository, "--races", 2)
     assert (found.outcome, found.exit_status, found.commit) == ("undecided", 3, None)
@@ -178,6 +179,7 @@ def test_a_bad_end_that_is_faster_is_no_step(repository: Path, races: Races) -> 
     assert bisected(repository).outcome == "no_step"
 
 
+@pytest.mark.slow
 def test_commits_that_fail_or_answer_otherwise_are_skipped_and_the_suspects_named(
     repository: Path, races: Races
 ) -> None:
@@ -192,6 +194,7 @@ def test_commits_that_fail_or_answer_otherwise_are_skipped_and_the_suspects_name
     assert {each.code for each in found.tried} == {"", "E_CRASH", "E_OUTPUT", "E_PREPARE"}
 
 
+@pytest.mark.slow
 def test_many_broken_commits_are_not_sure_before_the_one_before_them_is_raced(repository: Path, races: Races) -> None:
     crash = decided("discard", "change_failed", "crash", code="E_CRASH")
     races.failing = dict.fromkeys(range(2, 11), crash)
@@ -253,6 +256,7 @@ def test_a_commit_that_its_last_race_does_not_confirm_is_not_named(repository: P
     assert (again.outcome, len(races.between) - before) == ("found", 1)
 
 
+@pytest.mark.slow
 def test_a_speed_up_on_the_way_is_reported_as_another_step(repository: Path, races: Races) -> None:
     races.level = lambda number: 0.0 if number < 4 else -0.2 if number < 11 else 0.26
     found = bisected(repository)
@@ -353,6 +357,7 @@ def of_suite(repository: Path, suite: Path, *options: object) -> Result:
     return invoke("bisect", *ends, "--suite", suite, "-q", "--json", *options)
 
 
+@pytest.mark.slow_but("speed.time_fn")
 @pytest.mark.parametrize(("only", "worse"), [("speed.time_fn", "slower"), ("track", "worse")])
 def test_a_benchmark_of_asv_that_no_commit_has_is_searched_with_the_code_of_each(
     repository: Path, suite: Path, races: Races, monkeypatch: pytest.MonkeyPatch, only: str, worse: str
@@ -376,6 +381,7 @@ def test_a_benchmark_of_asv_that_no_commit_has_is_searched_with_the_code_of_each
         assert {Path(each["path"]) for each in sides} <= races.trees
 
 
+@pytest.mark.slow
 def test_an_edited_benchmark_is_another_search(repository: Path, suite: Path, races: Races) -> None:
     only = ("--only", "speed.time_fn")
     races.interrupted_at = 4

@@ -50,6 +50,7 @@ def brute_force(readings: dict[int, float], deviation: float) -> Sequence[float]
     return list(found / found.sum())
 
 
+@pytest.mark.slow_but("readings1")
 @pytest.mark.parametrize(
     "readings",
     [

@@ -134,6 +134,7 @@ def test_the_release_of_an_index_is_named_in_the_order_of_versions_and_without_p
     assert not [each for each in work_cache().rglob("*") if each.is_file()]
 
 
+@pytest.mark.slow
 def test_pre_releases_of_an_index_count_where_an_end_is_one(races: Races) -> None:
     found = bisected(bad="2.0.dev20260101")
     assert found.commits == 6  # 1.1 1.2 1.9 1.10rc1 1.10 2.0.dev20260101
@@ -141,6 +142,7 @@ def test_pre_releases_of_an_index_count_where_an_end_is_one(races: Races) -> Non
     assert found.commit.version == SLOW_FROM
 
 
+@pytest.mark.slow
 def test_wheels_race_by_their_content_and_another_build_of_a_wheel_is_another_search(
     races: Races, tmp_path: Path, wheels: Path
 ) -> None:
@@ -166,6 +168,7 @@ def test_wheels_that_a_shell_listed_are_those_of_the_pattern(races: Races, wheel
     assert (found.outcome, found.commits) == ("found", 5)
 
 
+@pytest.mark.slow
 def test_of_several_wheels_of_a_version_pip_chooses_and_those_of_other_systems_are_left_out(
     races: Races, tmp_path: Path
 ) -> None:

@@ -135,6 +135,7 @@ def test_a_byte_now_and_then_does_not_hold_a_connection(server: str, tmp_path: P
         assert time.monotonic() - began_s < 9
 
 
+@pytest.mark.slow_but("watch")
 @pytest.mark.parametrize("server", SERVERS)
 def test_another_name_is_refused_and_only_get_and_head_are_served(server: str, tmp_path: Path) -> None:
     with running(server, tmp_path) as found:
@@ -213,6 +214,7 @@ def test_connections_are_a_part_of_the_descriptors() -> None:
     assert 2 <= most_connections() <= 256
 
 
+@pytest.mark.slow_but("watch")
 @pytest.mark.parametrize("server", SERVERS)
 def test_an_address_of_seventy_thousand_letters_is_refused_and_the_next_one_answered(
     server: str, tmp_path: Path

@@ -69,6 +69,7 @@ def test_another_user_of_the_machine_gets_nothing_without_a_token(store: Path) -
             assert answer.status == 200
 
 
+@pytest.mark.slow
 def test_a_page_that_is_still_being_made_keeps_the_end_waiting_no_longer(store: Path) -> None:
     with serving(store) as (process, address), closing(sqlite3.connect(store, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -145,6 +145,7 @@ def test_filters_are_those_of_the_command(ids: list[str]) -> None:
     assert found("model=none") == []
 
 
+@pytest.mark.slow
 def test_a_page_of_a_large_store_reads_no_more_than_one_of_a_small_one(tmp_path: Path) -> None:
     """Counted in steps of SQLite's machine, along the whole way down the list."""
     run, rows = daily_run(0)

@@ -126,6 +126,7 @@ def test_a_contestant_that_crashed_has_a_line_with_its_outcome(two: Path) -> Non
     assert "SIGSEGV" in own["absent"]["time_ns"]
 
 
+@pytest.mark.slow
 def test_every_suffix_is_written(two: Path) -> None:
     pytest.importorskip("altair")
     files = [f"out{suffix}" for suffix in SUFFIXES]

@@ -51,6 +51,7 @@ def test_time_finds_a_module_in_the_current_folder(tmp_path: Path) -> None:
     assert fairlap("time", "mine:Kept.work", "--samples", "10", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow_but("nonsense", "math:no_such", "broken:f")
 @pytest.mark.parametrize(
     ("target", "part"),
     [

@@ -46,6 +46,7 @@ def work():
 """
 
 
+@pytest.mark.slow_but("10->", "raw->&-", "--version")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("redirection", ["> /dev/full", ">&-"])
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
@@ -54,6 +55,7 @@ def test_a_full_disk_or_a_closed_output_is_one_error_and_status_1(arguments: tup
     assert (done.returncode, error_code(done)) == (1, "E_FILE")
 
 
+@pytest.mark.slow_but(first=1)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_that_is_cut_off_half_way_is_one_error_and_status_1(tmp_path: Path, unbuffered: str) -> None:
     done = fairlap(*LONG, cwd=tmp_path, after="> short.json", before="ulimit -f 100;", PYTHONUNBUFFERED=unbuffered)
@@ -74,6 +76,7 @@ def test_an_exception_whose_text_cannot_be_shown_is_one_error_and_status_2(
     assert ("20 of 1 call each" in done.stdout) is sampled
 
 
+@pytest.mark.slow_but("5-samples")
 @pytest.mark.parametrize(("samples", "stopped_by", "status"), [(5, "samples", 0), (100, "raised", 2)])
 def test_json_is_alone_on_standard_output_though_the_callable_prints(
     tmp_path: Path, samples: int, stopped_by: str, status: int
@@ -117,6 +120,7 @@ def test_with_json_an_error_is_a_document_too(arguments: list[str], code: str) -
 SEVERAL = "def fast():\n    sum(range(200))\n\n\ndef slow():\n    sum(range(1000))\n"
 
 
+@pytest.mark.slow
 def test_several_callables_are_compared_until_decided(tmp_path: Path) -> None:
     (tmp_path / "several.py").write_text(SEVERAL)
     both = ("several:slow", "several:fast")
@@ -132,6 +136,7 @@ def test_several_callables_are_compared_until_decided(tmp_path: Path) -> None:
     assert [row["name"] for row in found["rows"]] == ["several:fast", "several:slow"]
 
 
+@pytest.mark.slow
 def test_several_callables_run_a_fixed_number_of_blocks(tmp_path: Path) -> None:
     (tmp_path / "several.py").write_text(SEVERAL)
     options = ("--blocks", "6", "--seconds", "2ms", "--seed", "5", "--margin", "1%", "--baseline", "several:slow")
@@ -141,6 +146,7 @@ def test_several_callables_run_a_fixed_number_of_blocks(tmp_path: Path) -> None:
     assert "block_medians_ns" not in found["rows"][0]
 
 
+@pytest.mark.slow
 def test_one_of_several_callables_that_raises_is_named(tmp_path: Path) -> None:
     (tmp_path / "several.py").write_text(SEVERAL + "\n\ndef broken():\n    raise ValueError\n")
     done = fairlap("time", "several:fast", "several:broken", "--json", cwd=tmp_path)

@@ -165,6 +165,7 @@ def test_a_bad_optimizer_or_schedule_is_reported_before_data_are_read(setting: t
     assert (refused.code, str(table) in str(refused)) == ("E_REQUEST", False)
 
 
+@pytest.mark.slow_but("compare")
 @pytest.mark.parametrize("command", ["compare", "self-test"])
 def test_a_race_on_a_gpu_is_refused_once_where_there_is_no_driver(command: str, tmp_path: Path) -> None:
     """And before an environment is made: PyTorch's for CUDA has gigabytes."""
@@ -194,6 +195,7 @@ def test_removing_nothing_is_refused(tmp_path: Path, arguments: list[str], words
     assert words in done.stderr
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_drawn_is_refused_before_the_race(tmp_path: Path) -> None:
     """Altair is hidden from this one process."""
     program = (

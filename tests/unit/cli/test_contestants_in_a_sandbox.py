@@ -89,6 +89,7 @@ def named(*functions: str, options: str = "") -> str:
     return ",".join(f"python:call=spy.{function}{options}" for function in functions)
 
 
+@pytest.mark.slow_but("arguments1")
 @sandboxed
 @pytest.mark.parametrize(("arguments", "options"), [(["--sandbox"], ""), ([], ":sandbox=on")])
 def test_a_contestant_in_a_sandbox_computes_and_reaches_nothing(
@@ -114,6 +115,7 @@ def test_built_in_models_that_share_code_with_others_run_in_a_sandbox(folder: Pa
     assert [row["outcome"] for row in json.loads(file.read_text())["rows"]] == 3 * ["finished"]
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_the_row_has_none(folder: Path) -> None:
     found = rows(folder, "--on", named("computes", "reads"))
     assert {row["outcome"] for row in found.values()} == {"finished"}

@@ -44,6 +44,7 @@ def test_without_the_options_there_is_no_decision() -> None:
     assert "decision" not in json.loads(output("show", "last", "--json"))
 
 
+@pytest.mark.slow
 def test_a_report_and_a_run_file_hold_the_decision(run_id: str, tmp_path: Path) -> None:
     pytest.importorskip("altair")
     output("report", run_id, *ASKED, "-o", "page.html", "-o", "run.json")
@@ -83,6 +84,7 @@ def test_within_a_run_across_claims_only_what_the_verdict_of_the_row_shows(tmp_p
     assert "whether p99 latency differs" in many["sentences"][2]
 
 
+@pytest.mark.slow_but("show")
 @pytest.mark.usefixtures("run_id")
 @pytest.mark.parametrize("command", ["show", "across", "report"])
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_every_callable_of_the_examples_is_timed_by_a_command() -> None:
     }
 
 
+@pytest.mark.slow_but("triton", "saxpy")
 @pytest.mark.parametrize("command", commands())
 def test_a_command_of_the_documentation_names_the_kernels_that_it_timed(command: str, tmp_path: Path) -> None:
     folder = tmp_path / "gpu"

@@ -73,6 +73,7 @@ def to_show(tmp_path: Path) -> Path:
     return tmp_path / "race.json"
 
 
+@pytest.mark.slow
 def test_a_saved_run_becomes_a_page_and_pictures(to_show: Path) -> None:
     html, charts = to_show.with_name("race.html"), to_show.with_name("charts")
     written = output("report", to_show, "-o", html, "--charts", charts, "--baseline", "jax", "--price", "1.2/h")

@@ -121,6 +121,7 @@ def test_the_records_have_every_run_and_where_changes_begin(history: tuple[Path,
     assert all(row["figure"].low <= row["figure"].value <= row["figure"].high for row in rows)
 
 
+@pytest.mark.slow
 def test_pictures_and_pages_are_drawn(tmp_path: Path, history: tuple[Path, list[str]]) -> None:
     files = {suffix: tmp_path / f"trend.{suffix}" for suffix in ("html", "svg", "png")}
     outputs = [part for file in files.values() for part in ("-o", file)]
@@ -251,6 +252,7 @@ def commands_run(names: str) -> None:
         keep_whole(store, Run(plan, run.processes, run.machine, run.wall_s, run.began_at))
 
 
+@pytest.mark.slow
 def test_races_of_commands_have_a_history_under_the_title_that_the_list_shows(own_store: None) -> None:
     for _ in range(2):
         commands_run("old,new,other")

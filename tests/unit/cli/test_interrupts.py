@@ -122,6 +122,7 @@ def test_a_race_that_is_over_is_kept_and_reported_under_any_signal(tmp_path: Pat
     assert rows.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_race_that_is_ended_before_it_began_says_so_by_its_signal() -> None:
     done = ended_inside("progress_for", [*RACE, "--blocks", "6", "--seconds", "0.02"])
@@ -143,6 +144,7 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
     assert (done.returncode, done.stderr) == (130, "fairlap: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
@@ -151,6 +153,7 @@ def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path) -> None:
     assert here("runs", "import", file).returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_full_output_still_says_where_the_run_is() -> None:
     done = fairlap(*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", after="> /dev/full")
@@ -159,6 +162,7 @@ def test_a_full_output_still_says_where_the_run_is() -> None:
     assert "[E_FILE]" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_whose_own_file_cannot_be_written_is_kept_in_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def test_data_sets_are_listed_with_their_items_classes_and_licences() -> None:
     assert all(each["licence"] and each["origin"] and not each["absent"] for each in found.values())
 
 
+@pytest.mark.slow
 def test_data_sets_that_are_not_installed_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     _, *lines = listed("data").splitlines()
@@ -115,6 +116,7 @@ def test_a_framework_and_a_model_from_elsewhere_are_listed(tmp_path: Path, monke
     assert found.version == version("numpy")  # the package that it names as carrying its version
 
 
+@pytest.mark.slow
 def test_a_guest_that_cannot_be_loaded_says_why_and_hides_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_bound_without_a_unit_is_refused_since_some_mean_milliseconds() -> Non
     assert "50ms" in done.stderr
 
 
+@pytest.mark.slow
 def test_load_on_a_gpu_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     arguments = ("load", "mlp", "--on", "torch", *_QUICK, "--device", "cuda")
     done = fairlap(*arguments, FAIRLAP_LIBCUDA=tmp_path / "none.so", FAIRLAP_STORE=tmp_path / "store.sqlite")
@@ -195,6 +196,7 @@ def test_a_request_file_is_raced_with_the_options_of_the_command_line(tmp_path: 
     assert (load.percentile, load.trial_s) == (0.9, 0.2)
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.usefixtures("served")
 def test_python_returns_the_rows() -> None:

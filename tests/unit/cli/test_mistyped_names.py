@@ -74,6 +74,7 @@ def test_a_limit_of_memory_below_what_a_worker_needs_is_answered_with_that(limit
     assert "128 MiB" in done.stderr
 
 
+@pytest.mark.slow_but(first=16)
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
     ("arguments", "meant"),
@@ -167,6 +168,7 @@ def test_where_no_name_is_near_none_is_suggested(arguments: tuple[str, ...]) -> 
     assert "did you mean" not in found.output
 
 
+@pytest.mark.slow_but("./net.py", "models/net.py", "my-net")
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
     ("model", "meant"),
@@ -212,6 +214,7 @@ def test_a_function_of_a_referee_is_answered_with_its_file_and_the_nearest_name(
     assert str(refused.value).endswith("did you mean softmax?")
 
 
+@pytest.mark.slow
 def test_named_dimensions_and_inputs_of_a_file_are_answered_with_the_nearest(tmp_path: Path) -> None:
     file = onnx_file(tmp_path / "t.onnx")
     bound = {"dims": "batch=1,sequence=4"}

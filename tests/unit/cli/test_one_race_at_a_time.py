@@ -78,6 +78,7 @@ def test_a_sweep_on_this_machine_does_not_start_beside_a_race(tmp_path: Path) ->
     assert error_code(refused) == "E_BUSY"
 
 
+@pytest.mark.slow_but("time")
 @pytest.mark.parametrize("words", [_TIME, _COMMANDS], ids=lambda words: words[0])
 def test_ctrl_c_while_a_command_waits_ends_it_with_130(words: tuple[str, ...]) -> None:
     process = started(*words)
@@ -93,6 +94,7 @@ def test_in_python_a_comparison_that_does_not_wait_raises() -> None:
         fairlap.compare({"a": time.time, "b": time.time_ns}, wait=False)
 
 
+@pytest.mark.slow
 def test_a_conversion_which_times_nothing_does_not_wait(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
     pytest.importorskip("onnx", reason="`make test` installs it and runs this")

@@ -70,6 +70,7 @@ def test_a_changed_command_is_asked_about_again(foreign: Path, here: Path) -> No
     assert not (here / "OTHER").exists()
 
 
+@pytest.mark.slow
 def test_a_plan_that_this_machine_saved_is_not_asked_about(here: Path) -> None:
     output("compare", f"--command=a=touch {here}/OWN", *RACE, "--dry-run", "--save-plan", "own.json")
     assert invoke("compare", "--plan", "own.json", "--no-store").exit_code == 0

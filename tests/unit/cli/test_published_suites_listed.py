@@ -45,6 +45,7 @@ def test_a_file_of_that_name_comes_first_and_a_mistyped_name_gets_the_nearest_on
     assert invoke("suite", "list", "deepbench").exit_code != 0  # a folder without benchmarks
 
 
+@pytest.mark.slow_but("dawnbench", "deepbench:quick", "deepbench:device", "mlperf")
 @pytest.mark.parametrize(("name", "race"), RACES, ids=[f"{name}:{race.name}" for name, race in RACES])
 def test_every_race_can_be_planned(name: str, race: object) -> None:
     plan = plan_of(_request_alone(race), lambda _: None)  # type: ignore[arg-type]
@@ -63,6 +64,7 @@ def test_deepbench_has_every_size_of_its_lists_once(part: str) -> None:
 MLPERF = {"resnet50": "resnet50", "detection": "retinanet", "bert": "bert", "dlrm": "dlrm-v2"}
 
 
+@pytest.mark.slow
 def test_bounds_and_scenarios_of_mlperf_are_those_in_loadgen_s_own_settings() -> None:
     loadgen = pytest.importorskip("mlperf_loadgen", reason="`make test` installs it where there is a wheel")
     library = Path(loadgen.__file__).read_bytes().decode("latin-1")

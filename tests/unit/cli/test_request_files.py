@@ -45,6 +45,7 @@ def test_the_schema_and_the_page_have_every_key() -> None:
     assert all(each["description"] for each in properties.values())
 
 
+@pytest.mark.slow
 def test_the_documented_example_runs_and_leaves_its_files(tmp_path: Path) -> None:
     for name in ("race.toml", "two_callables.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
@@ -93,6 +94,7 @@ WRONG_VALUES: tuple[Any, ...] = (
 )
 
 
+@pytest.mark.slow_but("True")
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("key", RaceRequest.__struct_fields__)
 def test_a_value_of_any_type_is_read_or_refused_with_a_code(key: str, training: bool) -> None:
@@ -242,6 +244,7 @@ def test_output_files_are_checked_before_the_race(tmp_path: Path) -> None:
         assert refused.value.code == "E_FILE"
 
 
+@pytest.mark.slow
 def test_rows_are_written_also_after_an_interruption(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "two_callables.py", tmp_path)
     calls = "python:call=two_callables.sort_shuffled,python:call=two_callables.sort_reversed"
@@ -263,6 +266,7 @@ def test_rows_are_written_also_after_an_interruption(tmp_path: Path) -> None:
     assert "python:call=two_callables.sort_shuffled" in (tmp_path / "rows.md").read_text()
 
 
+@pytest.mark.slow
 def test_one_file_that_cannot_be_written_does_not_lose_the_other(tmp_path: Path) -> None:
     full = tmp_path / "full.csv"
     full.symlink_to("/dev/full")

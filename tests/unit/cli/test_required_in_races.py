@@ -79,6 +79,7 @@ def required(run: Run, *texts: str, max_slowdown: float = 0.1) -> Run:
     return run
 
 
+@pytest.mark.slow_but("5-texts0", "12-texts1")
 @pytest.mark.parametrize("texts", [("memory_peak<=+2%",), ("memory_peak<=+30%", "throughput>=-2%")])
 @pytest.mark.parametrize("blocks", [5, 7, 12])
 def test_race_and_gate_have_the_same_findings(texts: tuple[str, ...], blocks: int) -> None:

@@ -42,6 +42,7 @@ def code(raced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return raced / "code"
 
 
+@pytest.mark.slow
 def test_a_module_is_found_where_it_was_and_code_that_changed_is_named_once(code: Path) -> None:
     (code / "unrelated.py").write_text("changed = True\n")
     again = here("rerun", "last", "--quiet")

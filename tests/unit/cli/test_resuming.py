@@ -155,5 +155,6 @@ def test_a_second_interruption_prints_the_same_command(store: Path, tmp_path: Pa
     assert interrupted(*shlex.split(line), after=7) == line
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_that_is_not_stored_cannot_be_resumed(store: Path) -> None:
     assert interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", "--no-store", after=1) == ""

@@ -59,6 +59,7 @@ def test_files_of_a_long_race_take_a_twentieth_of_its_time_and_the_first_is_writ
     assert sum(0.0045 * block for block in range(1, 601)) > 2 * now_s  # what writing after each would take
 
 
+@pytest.mark.slow
 def test_without_storing_there_is_no_store(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
     done = here(*RACE, "--blocks", "1", "--no-store", "-o", file)
@@ -68,6 +69,7 @@ def test_without_storing_there_is_no_store(tmp_path: Path) -> None:
     assert all(row.error_relative is None for row in results_of(load_run(file), "r").rows)
 
 
+@pytest.mark.slow_but("E_STORE_READ_ONLY")
 @pytest.mark.parametrize(
     ("where", "code"),
     [("/proc/x", "E_STORE_READ_ONLY"), (".", "E_STORE")],
@@ -89,6 +91,7 @@ def test_a_store_that_cannot_be_opened_ends_no_race_and_its_code_is_the_last_lin
     assert str(kept) in done.stderr
 
 
+@pytest.mark.slow
 def test_a_contestant_that_failed_leaves_the_status_to_those_that_finished() -> None:
     assert here(*RACE[:3], "python:call=os.getpid,python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 0
     assert here(*RACE[:3], "python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 1

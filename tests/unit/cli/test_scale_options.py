@@ -59,6 +59,7 @@ def _output(suffix: str) -> tuple[str, str]:
     return ("--save-plan" if suffix == "plan" else "--output"), f"x.{suffix}"
 
 
+@pytest.mark.slow
 def test_a_request_file_and_python_name_the_same_scales(folder: Path) -> None:
     text = f'models = ["callable"]\ncontestants = ["{ON}"]\nthreads = [1, 2]\nblocks = 1\nseconds = "10ms"\n'
     (folder / "race.toml").write_text(text)

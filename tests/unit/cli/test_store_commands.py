@@ -74,6 +74,7 @@ def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_t
     assert f"{run_id}  " in output("runs")
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_opened_is_no_empty_list(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = fairlap("runs", FAIRLAP_STORE=tmp_path / "file" / "runs.sqlite")
@@ -118,6 +119,7 @@ def test_a_run_is_shown_with_how_sure_its_verdict_is_and_what_would_refute_it() 
     assert "how sure this is" not in alone
 
 
+@pytest.mark.slow
 def test_settings_that_differ_between_scales_are_shown_for_each_scale() -> None:
     scales = threads(1, 2)
     run = run_at_scales(scales, dict.fromkeys(scales, 1.0))

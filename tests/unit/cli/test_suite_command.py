@@ -38,6 +38,7 @@ def document(done: Result) -> dict[str, Any]:
     return checked(done.stdout)
 
 
+@pytest.mark.slow
 def test_the_one_that_is_slower_is_found_among_ten_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     races = given_races(monkeypatch, change={"f3": 1.2})
     done = run("--json", "-o", "suite.json", "-o", "suite.html", "-o", "suite.md", "-o", "suite.csv")
@@ -54,6 +55,7 @@ def test_the_one_that_is_slower_is_found_among_ten_and_named(folder: Path, monke
     assert output("suite", "show", "suite.json", "--json") == done.stdout
 
 
+@pytest.mark.slow
 def test_the_order_is_drawn_and_not_that_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     races = given_races(monkeypatch)
     for _ in range(3):
@@ -61,6 +63,7 @@ def test_the_order_is_drawn_and_not_that_of_the_file(folder: Path, monkeypatch: 
     assert len({tuple(races.ran[start : start + 10]) for start in (0, 10, 20)}) > 1
 
 
+@pytest.mark.slow_but("options0", "options2", "options3")
 @pytest.mark.parametrize(
     ("options", "given", "status"),
     [
@@ -89,6 +92,7 @@ def test_what_is_left_out_is_in_the_table_and_in_the_document(folder: Path, monk
     assert all(name in text for name in NAMES)
 
 
+@pytest.mark.slow
 def test_shards_run_every_race_once_and_share_one_error_rate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     races = given_races(monkeypatch)
     found = [document(run("--shard", f"{number}/3", "--json")) for number in (1, 2, 3)]
@@ -116,6 +120,7 @@ def test_an_interrupted_suite_keeps_what_was_measured_and_runs_the_rest_later(
     assert {race["state"] for race in after["races"]} == {"finished"}
 
 
+@pytest.mark.slow
 def test_the_command_that_resumes_a_suite_has_its_files_and_its_other_options(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +139,7 @@ def test_the_command_that_resumes_a_suite_has_its_files_and_its_other_options(
     assert read_suite_document(folder / "my suite.json").state == "finished"
 
 
+@pytest.mark.slow
 def test_the_result_of_another_suite_is_not_resumed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given_races(monkeypatch, interrupts_at="f4")
     run("-o", "kept.json", "--no-store")
@@ -205,6 +211,7 @@ def test_the_list_has_every_race_with_its_tags(folder: Path) -> None:
     assert found["races"][1]["tags"] == ["quick"]
 
 
+@pytest.mark.slow_but("options1", "options3")
 @pytest.mark.parametrize("options", [(), ("--tag", "quick"), ("--only", "f[12]"), ("--shard", "2/2")])
 def test_the_list_is_what_a_run_with_the_same_options_would_race_and_leave_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]

@@ -83,6 +83,7 @@ def test_a_callable_is_timed_on_the_stream_that_cupti_sees_and_its_kernels_are_n
     assert found["calls_per_sample"] == 1
 
 
+@pytest.mark.slow
 def test_a_stream_can_be_named_by_a_module(folder: Path) -> None:
     found = document(folder, "kernels:fast", "--device", "cuda:0", "--stream", "kernels:my_stream", "--samples", 30)
     assert found["quantities"]["device_span_ns"]["p50_ns"] == pytest.approx(30_000, rel=0.01)
@@ -101,6 +102,7 @@ def test_a_cold_cache_and_a_graph_are_in_force(folder: Path) -> None:
     assert graph["settings"]["graph"] == "1 node"
 
 
+@pytest.mark.slow
 def test_a_cold_call_is_shown_beside_a_warm_one(folder: Path) -> None:
     """The kernel takes twice as long wherever the cache has been written to since its last call."""
     cold = document(folder, "kernels:cached", "--device", "cuda", "--cache", "cold", "--samples", 20)
@@ -111,6 +113,7 @@ def test_a_cold_call_is_shown_beside_a_warm_one(folder: Path) -> None:
     assert "warm_cache" not in warm["settings"]
 
 
+@pytest.mark.slow
 def test_the_regime_is_part_of_the_figure(folder: Path) -> None:
     found = document(folder, "kernels:fast", "--device", "cuda", "--regime", "burst", "--samples", 20, "--calls", 1)
     assert found["settings"]["regime"].startswith("burst")
@@ -126,6 +129,7 @@ def test_two_callables_are_compared_on_the_device(folder: Path) -> None:
     assert found["kernels_by_callable"]["kernels:slow"]["kernels"].keys() == {"slow_kernel"}
 
 
+@pytest.mark.slow
 def test_callables_on_different_streams_are_not_compared_by_one(folder: Path) -> None:
     done = run(folder, "kernels:fast", "kernels:elsewhere", "--device", "cuda", "--blocks", 6)
     assert (done.returncode, error_code(done)) == (2, "E_REQUEST")
@@ -138,6 +142,7 @@ def test_a_callable_that_raises_on_the_device_is_named(folder: Path) -> None:
     assert (done.returncode, error_code(done)) == (2, "E_CALLABLE_RAISED")
 
 
+@pytest.mark.slow
 def test_the_kernel_file_of_the_documentation_is_timed(folder: Path) -> None:
     arguments = ("--grid", 16384, "--block", 256, "--args", "buffer:16MiB,buffer:16MiB,f32:2.5,u32:4194304")
     found = document(folder, f"{EXAMPLES / 'saxpy.ptx'}:saxpy", *arguments, "--samples", 20)
@@ -147,6 +152,7 @@ def test_the_kernel_file_of_the_documentation_is_timed(folder: Path) -> None:
     assert "in 1 of saxpy" in text
 
 
+@pytest.mark.slow
 def test_two_kernel_files_are_compared(folder: Path) -> None:
     file = EXAMPLES / "saxpy.ptx"
     arguments = ("--args", "buffer:4KiB,buffer:4KiB,f32:2.5,u32:1024", "--blocks", 6, "--seconds", "5ms")
@@ -179,6 +185,7 @@ def test_without_a_driver_the_reason_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, error_code(done)) == (2, "E_NOT_AVAILABLE")
 
 
+@pytest.mark.slow
 def test_kernels_over_axes_are_timed_on_their_stream(folder: Path) -> None:
     two = ("kernels:linear", "kernels:constant")
     axes = ("--inputs", "kernels:draw", "--axis", "n=10,20,50,100", "--blocks", 14, "--seconds", "1ms")

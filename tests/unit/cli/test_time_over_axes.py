@@ -43,6 +43,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("axis_kernels", None)
 
 
+@pytest.mark.slow
 def test_every_format_is_written_from_one_comparison(tmp_path: Path) -> None:
     files = {suffix: tmp_path / f"found.{suffix}" for suffix in ("html", "svg", "md", "csv", "json")}
     outputs = [text for file in files.values() for text in ("-o", str(file))]

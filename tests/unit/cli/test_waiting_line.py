@@ -48,6 +48,7 @@ def timed(
     return here("time", *(f"{module}:{name}" for name in names), *more, cwd=tmp_path)
 
 
+@pytest.mark.slow_but("names0")
 @pytest.mark.parametrize("names", [("slow",), ("quick", "slow")])
 def test_the_callable_that_sleeps_is_named_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
@@ -64,6 +65,7 @@ def test_the_callable_that_sleeps_is_named_once(
     raise AssertionError(lines)
 
 
+@pytest.mark.slow
 def test_a_module_whose_import_sleeps_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = []
     for wait_s in WAITS_S:

@@ -202,6 +202,7 @@ def test_forms_are_named_with_their_share() -> None:
     )
 
 
+@pytest.mark.slow_but("fp8-inputs0")
 @pytest.mark.parametrize(
     "inputs",
     [

@@ -143,6 +143,7 @@ def test_functions_that_compute_the_same_race(library: Path) -> None:
     assert len(document["rows"]) == 2
 
 
+@pytest.mark.slow_but("scaled_wrongly")
 @pytest.mark.parametrize(
     ("other", "first", "arguments"),
     [

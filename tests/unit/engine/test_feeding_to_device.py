@@ -52,7 +52,7 @@ def test_batches_reach_a_consumer_that_runs_ahead_whole_and_in_order() -> None:
 def test_copies_are_hidden_behind_the_work_of_a_consumer_that_runs_ahead_and_never_with_one_slot() -> None:
     for slots, work_ns, least, most in ((1, 1_000_000, 0.0, 0.0), (4, 10_000_000, 0.99, 1.0)):
         machine = Machine()
-        machine.cuda.fake_cuda_set_cost(b"cuEventQuery", 20_000)  # time passes while the feeder's threads look
+        machine.cuda.fake_cuda_set_cost(b"cuEventQuery", 200_000)  # time passes while the feeder's threads look
         with Feeder(SAMPLES, batch=8, slots=slots, epochs=10, last="drop", device="cuda:0") as feeder:
             assert feeder.copy_times is None
             feeder.time_copies()

@@ -179,6 +179,7 @@ def test_a_pointer_that_no_machine_has_is_not_handed_to_a_native_function(addres
 
 # A window holds one such call, and none is begun that cannot end within two seconds; one call comes before
 # the windows, and one after them chooses the calls in a sample. A sleep is never shorter than asked for.
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_slow_call_is_warmed_up_only_as_often_as_fits_in_two_seconds() -> None:
     call_s, most_calls = 0.7, 1 + 2 + 1

@@ -84,6 +84,7 @@ def test_binary_tensors_are_not_asked_of_a_server_without_them() -> None:
         client(server, tensors="binary")
 
 
+@pytest.mark.slow_but("/anything")
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     "fault",

@@ -85,6 +85,7 @@ def test_benchmarks_of_pytest_are_those_that_pytest_collects(
     assert list(tmp_path.iterdir()) == []  # pytest-benchmark would leave a folder, pytest its cache
 
 
+@pytest.mark.slow_but("pytest.ini")
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [
@@ -103,6 +104,7 @@ def test_what_pytest_refuses_is_one_line_of_its_own_words(tmp_path: Path, file: 
     assert len(broken.why.splitlines()) == 1
 
 
+@pytest.mark.slow_but("--failed-first")
 @pytest.mark.parametrize("options", ["--failed-first", "-p no:benchmark"])
 def test_options_of_a_project_that_pytest_alone_takes_do_not_end_it(tmp_path: Path, options: str) -> None:
     (pytest_folder(project(tmp_path)) / "pytest.ini").write_text(f"[pytest]\naddopts = {options}\n")
@@ -110,6 +112,7 @@ def test_options_of_a_project_that_pytest_alone_takes_do_not_end_it(tmp_path: Pa
     assert (len(found.found), found.broken) == (7, ())
 
 
+@pytest.mark.slow
 def test_setup_runs_before_each_sample_and_is_not_in_its_time(place: Path) -> None:
     """The setups sleep for 20 ms; 5,000 additions take well below a millisecond, and on a busy machine most of them."""
     for member in (of_asv(place, "suite.TimeSuite.time_solve(n=100)"), of_pytest(place, "test_pedantic")):

@@ -40,6 +40,7 @@ def asked(mode: str, place: Path, name: str = "", module: str = "", side: str = 
         return process.reply(WITHIN_S)
 
 
+@pytest.mark.slow
 def test_each_configuration_for_the_cpu_is_one_and_what_fails_is_named(place: Path) -> None:
     found = asked("list", place)
     assert [(each.name, each.module, each.tags) for each in found.found] == [
@@ -50,6 +51,7 @@ def test_each_configuration_for_the_cpu_is_one_and_what_fails_is_named(place: Pa
     assert "not_there" in next(each.why for each in found.broken if each.name == "pt.absent_test")
 
 
+@pytest.mark.slow
 def test_forward_calls_the_code_of_the_side_and_backward_only_its_gradient(place: Path) -> None:
     medians: dict[tuple[str, str], float] = {}
     for side, name in (("old", FORWARD), ("new", FORWARD), ("new", BACKWARD)):
@@ -67,6 +69,7 @@ def test_forward_calls_the_code_of_the_side_and_backward_only_its_gradient(place
     assert medians["new", BACKWARD] < medians["new", FORWARD]  # hot.solve is in the forward pass, which ran before
 
 
+@pytest.mark.slow
 def test_one_that_is_gone_says_so(place: Path) -> None:
     with pytest.raises(BenchmarkFailed):
         asked("run", place, "pt.add_test.add_M5_cpu", "pt.add_test")
@@ -101,6 +104,7 @@ def elsewhere(tmp_path: Path) -> tuple[Path, Path]:
     return checkout, tmp_path / "own" / "many_ops.py"
 
 
+@pytest.mark.slow_but("many_ops.many_M8_cpu_bwdall")
 @pytest.mark.parametrize("name", ["many_ops.many_M8_cpu", "many_ops.many_M8_cpu_bwdall"])
 def test_a_process_builds_its_own_configuration_alone(tmp_path: Path, name: str) -> None:
     checkout, file = elsewhere(tmp_path)
@@ -110,6 +114,7 @@ def test_a_process_builds_its_own_configuration_alone(tmp_path: Path, name: str)
     assert (tmp_path / "built").read_text().split() == ["8"]
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_built_says_why(tmp_path: Path) -> None:
     checkout, file = elsewhere(tmp_path)
     home = str(checkout / "benchmarks" / "operator_benchmark")
@@ -145,6 +150,7 @@ def test_files_elsewhere_find_pytorchs_folder(
     assert asked_of == [Member(TORCH, suite, module=module, root=str(home))]
 
 
+@pytest.mark.slow
 def test_a_folder_of_files_elsewhere_is_listed_and_keeps_its_home(tmp_path: Path) -> None:
     checkout, file = elsewhere(tmp_path)
     home = str(checkout / "benchmarks" / "operator_benchmark")

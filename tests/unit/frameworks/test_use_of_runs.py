@@ -62,6 +62,7 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", code)
 
 
+@pytest.mark.slow_but("12")
 @pytest.mark.parametrize("mib", [12, 800])
 def test_the_peak_is_that_of_a_run_by_hand_also_where_the_worker_is_larger(mib: int) -> None:
     words = python(HOLDS.format(mib=mib))

@@ -72,6 +72,7 @@ def rehearsed_call(call: Call, pace: float) -> tuple[float, list[str]]:
     return clock.now_s, undone
 
 
+@pytest.mark.slow
 @on_fakes
 def test_every_call_does_all_its_steps_in_nine_minutes_and_one_that_needs_more_is_found() -> None:
     for call in CALLS:

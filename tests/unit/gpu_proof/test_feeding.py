@@ -6,11 +6,13 @@ import ctypes
 import tempfile
 from pathlib import Path
 
+import pytest
 from cuda_on_fakes import fakes, on_fakes
 from gpu.proof.parts import feeding
 from gpu.proof.record import Deadline, PartRecord, read
 
 
+@pytest.mark.slow
 @on_fakes
 def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() -> None:
     feeding.BATCHES_MIB = (1, 4)

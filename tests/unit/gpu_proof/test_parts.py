@@ -64,6 +64,7 @@ def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_rig
     assert {row["figure"] for row in content["tables"]["floor"]} >= {"event_quantum_ns", "timer_step_ns", "gate"}
 
 
+@pytest.mark.slow
 @on_fakes
 def test_the_truth_does_not_depend_on_the_step_of_the_devices_timer() -> None:
     """%globaltimer steps by 1024 ns on an A100 and an RTX 4090, and read between steps it is old by up to one."""
@@ -94,6 +95,7 @@ def probed(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_the_probe_finds_the_step_of_event_timestamps() -> None:
     first = probed("event_quantum")[0]

@@ -128,6 +128,7 @@ def test_every_step_of_the_part_is_taken_on_a_cpu(
     assert all(goal["figure"] is not None for goal in content["goals"]), content["goals"]
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_race_that_leaves_no_file_fails_with_the_last_line_that_it_printed(
     record: PartRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -59,6 +59,7 @@ def product(number_type: str, operations_per_s: float | None, by: str = roof_pro
     return {"number_type": number_type, "size": 8192, "by": by, "operations_per_s": operations_per_s, "note": ""}
 
 
+@pytest.mark.slow
 @on_fakes
 def test_every_step_is_taken_and_each_figure_is_compared_with_its_own() -> None:
     content = taken([product("fp32", 50e12), product("fp32", 40e12), product("bf16", 0.8e15)], 2.7e12)

@@ -233,6 +233,7 @@ def none_found(_call: object) -> object:
     raise NotAvailable("the call works on 2 streams")
 
 
+@pytest.mark.slow
 @on_fakes
 def test_a_stream_that_is_not_found_is_a_row_and_the_other_methods_are_tried() -> None:
     machine = Machine()

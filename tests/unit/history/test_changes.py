@@ -95,6 +95,7 @@ def test_a_change_below_the_margin_is_left_out(tmp_path: Path) -> None:
     assert changes(tmp_path / "s", margin=0.10) == []
 
 
+@pytest.mark.slow_but("contestants0")
 @pytest.mark.parametrize("contestants", [("torch",), ALL])
 def test_from_the_smallest_step_on_a_step_is_found_in_this_very_series(
     tmp_path: Path, contestants: tuple[str, ...]

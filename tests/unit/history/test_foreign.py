@@ -107,6 +107,7 @@ MADE: list[tuple[str, Made, str]] = [
 ]
 
 
+@pytest.mark.slow_but("asv")
 @pytest.mark.parametrize(("tool", "made", "name"), MADE)
 def test_a_step_is_found_at_its_commit_and_marked_as_the_other_tool_s(
     tool: str, made: Made, name: str, place: Path
@@ -131,6 +132,7 @@ def test_a_step_is_found_at_its_commit_and_marked_as_the_other_tool_s(
     assert "svg" in Path("trend.svg").read_text()
 
 
+@pytest.mark.slow_but("asv")
 @pytest.mark.parametrize(("tool", "made", "name"), MADE)
 def test_the_same_import_twice_adds_nothing_and_the_list_says_where_values_came_from(
     tool: str, made: Made, name: str, place: Path

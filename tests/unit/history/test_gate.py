@@ -209,6 +209,7 @@ def test_a_finding_speaks_of_the_candidate_and_says_its_verdict_once(tmp_path: P
     assert text.count("inconclusive") == 1
 
 
+@pytest.mark.slow_but("0.0-0.003-False")
 @pytest.mark.parametrize(
     ("slower_by", "spread", "until_decided"),
     [(0.0, 0.003, False), (0.03, 0.005, False), (0.03, 0.02, False), (0.03, 0.02, True), (0.12, 0.02, False)],

@@ -75,6 +75,7 @@ CASES: list[tuple[str, str, Values, float, str]] = [
 ]
 
 
+@pytest.mark.slow_but("cpu_time", "score", "memory_peak")
 @pytest.mark.parametrize(("quantity", "column", "values", "times", "bisected"), CASES)
 def test_a_planted_step_is_found_with_its_size_its_commits_and_the_command_that_finds_it(
     quantity: str, column: str, values: Values, times: float, bisected: str,
@@ -117,6 +118,7 @@ def test_the_time_of_the_same_runs_did_not_change(tmp_path: Path, monkeypatch: p
     assert (trend["changes"], trend["bisect"]) == ([], [])
 
 
+@pytest.mark.slow_but("value")
 @pytest.mark.parametrize("values", [exact(100 * MIB), noisy(100 * MIB)])
 def test_from_the_smallest_step_on_a_step_is_found_and_below_it_none(
     values: Values, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +139,7 @@ def test_from_the_smallest_step_on_a_step_is_found_and_below_it_none(
     assert [len(found_with(1 + factor * beyond)[0]) for factor in (0.5, 2)] == [0, 1]
 
 
+@pytest.mark.slow
 def test_where_nothing_grew_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of memory that differs by a few pages from run to run, and of memory that never does."""
 

@@ -93,6 +93,7 @@ def test_a_requirement_fails_passes_or_is_inconclusive(
     assert (done.exit_code, found["status"], found["required"]) == (status, word, requirement)
 
 
+@pytest.mark.slow_but("required0-8-True", "required1-6-False")
 @pytest.mark.parametrize(("blocks", "until_decided"), [(6, False), (8, True), (16, False), (16, True)])
 @pytest.mark.parametrize("required", [("memory_peak",), ("memory_peak", "page_faults", "throughput")])
 def test_gate_row_and_json_of_the_run_have_one_interval(

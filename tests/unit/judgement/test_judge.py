@@ -51,6 +51,7 @@ def test_a_race_becomes_a_decision(
     assert (found.next is not None) == (reason in ("not_proven_faster", "too_few_blocks"))
 
 
+@pytest.mark.slow_but("benchmark2", "benchmark0")
 @pytest.mark.parametrize(
     ("benchmark", "compared"),
     [

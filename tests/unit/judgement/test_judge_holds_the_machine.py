@@ -36,6 +36,7 @@ def holder_while_it_judges(folder: Path, *options: str) -> Holder:
         process.wait(_WITHIN_S)
 
 
+@pytest.mark.slow_but("options0")
 @pytest.mark.parametrize(
     ("options", "longest_s"),
     [
@@ -54,6 +55,7 @@ def test_a_race_that_waits_for_a_judge_is_shown_how_long_it_may_take(
     assert holder.ends - holder.began == pytest.approx(longest_s, abs=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", [_CALL, _SUITE], ids=["call", "suite"])
 def test_of_a_number_of_blocks_it_is_not_known(folder: Path, benchmark: Sequence[str]) -> None:
     assert holder_while_it_judges(folder, *benchmark, "--blocks", "50").ends is None

@@ -126,6 +126,7 @@ def test_the_ledger_decides_again_by_every_benchmark_and_notices_what_was_edited
     assert refused.value.code == "E_LEDGER"
 
 
+@pytest.mark.slow
 def test_to_confirm_races_the_same_suite_and_no_other(folder: Path, speedups: dict[str, float]) -> None:
     fairlap.judge("base", "change", suite="suite.toml", ledger="tries.json")
     assert fairlap.judge(ledger="tries.json", confirm=True).decision == "keep"
@@ -189,6 +190,7 @@ def test_existing_benchmarks_decide_and_those_that_the_base_does_not_run_are_nam
     assert "--only" in left_out["suite.time_elsewhere"]
 
 
+@pytest.mark.slow
 def test_a_search_over_existing_benchmarks_confirms_by_the_same_ones(existing: Path) -> None:
     names = "|".join(RACED)
     judged_existing(only=names, ledger="tries.json")

@@ -42,6 +42,7 @@ opened(Source("endless", "endless:model", trust=True, folder=sys.argv[1]), {"inp
 """
 
 
+@pytest.mark.slow_but("9")
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_model_whose_opening_never_ends_ends_with_its_program(tmp_path: Path, by: signal.Signals) -> None:
     (tmp_path / "endless.py").write_text(ENDLESS)
@@ -166,6 +167,7 @@ def model():
 """
 
 
+@pytest.mark.slow_but("the budget")
 @pytest.mark.parametrize(("budget_s", "least_s"), [(0.1, 1.5), (1.5, 0.1)], ids=["the least", "the budget"])
 def test_a_model_that_sleeps_while_it_is_read_is_given_up_with_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget_s: float, least_s: float

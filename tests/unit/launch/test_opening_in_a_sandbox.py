@@ -84,6 +84,7 @@ def test_code_in_a_program_runs_reaches_nothing_and_is_refused_with_the_model_an
         assert "\n" not in found.message
 
 
+@pytest.mark.slow
 @sandboxed
 @EITHER
 def test_torchscript_that_opens_a_file_creates_none(
@@ -207,6 +208,7 @@ opening.main()
 """
 
 
+@pytest.mark.slow_but("starts_a_thread")
 @needs_proc
 @pytest.mark.parametrize("function", ["", "starts_a_thread"])
 def test_no_thread_was_started_before_the_sandbox(

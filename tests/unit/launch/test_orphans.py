@@ -43,6 +43,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow_but("False")
 @pytest.mark.parametrize("adopts", [True, False])
 def test_what_it_left_ends_with_the_last_contestant(tmp_path: Path, adopts: bool) -> None:
     Files(tmp_path).write()

@@ -39,6 +39,20 @@ def lost(files: Files, variant: str, within_s: float = 120.0) -> WorkerLost:
     return how
 
 
+@pytest.mark.slow_but(
+    "segfault@call",
+    "daemon_and_crash@build",
+    "raise_memory@call",
+    "bad_alloc@call",
+    "send_garbage@build",
+    "send_too_few",
+    "send_an_endless_line",
+    "leave@import",
+    "raise_plainly@build",
+    "raise_torn",
+    "raise_missing",
+    "refuse@build",
+)
 @pytest.mark.parametrize(
     ("variant", "code", "phase", "value"),
     [
@@ -93,6 +107,7 @@ def test_a_hang_while_preparing_ends_at_the_time_limit_and_its_phase_is_named(fi
     assert (how.code, how.phase) == ("E_TIMEOUT", place)
 
 
+@pytest.mark.slow_but("bind")
 @pytest.mark.parametrize(("place", "phase"), [("bind", "bind"), ("call", "first_call")])
 def test_a_hang_in_a_call_ends_at_the_time_limit_and_its_phase_is_named(files: Files, place: str, phase: str) -> None:
     with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
@@ -102,17 +117,20 @@ def test_a_hang_in_a_call_ends_at_the_time_limit_and_its_phase_is_named(files: F
     assert (how.value.code, how.value.phase) == ("E_TIMEOUT", phase)
 
 
+@pytest.mark.slow_but("hang_in_native_code")
 @pytest.mark.parametrize("variant", ["hang_in_native_code@build", "print_for_ever@build"])
 def test_what_never_returns_to_the_interpreter_or_never_stops_printing_ends_too(files: Files, variant: str) -> None:
     assert lost(files, variant, SHORT_S).code == "E_TIMEOUT"
 
 
+@pytest.mark.slow
 def test_memory_up_to_a_limit_is_out_of_memory(files: Files) -> None:
     how = whole_life(files, "eat_memory@build", memory_limit_bytes=2**29)
     assert how is not None
     assert (how.code, how.phase) == ("E_MEMORY", "build")
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_not_reached_hurts_nobody(files: Files) -> None:
     assert whole_life(files, "", memory_limit_bytes=8 * 2**30) is None
 
@@ -182,6 +200,7 @@ def test_a_sigkill_with_a_rise_of_the_kernels_counter_is_out_of_memory() -> None
     assert "1.5 GiB" in loss_from_status(-signal.SIGKILL, "build", b"", before, 3 * 2**29).message
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_for_real_is_out_of_memory(files: Files) -> None:
     group = _group_of_little_memory()
     if group is None:
@@ -225,6 +244,7 @@ def test_stray_prints_break_nothing_and_their_end_is_kept(files: Files, tmp_path
     assert kept.read_text().endswith("a warning\n")
 
 
+@pytest.mark.slow_but("daemon")
 @pytest.mark.parametrize("misdeed", ["child_in_its_own_group", "daemon", "stranger"])
 def test_what_a_contestant_leaves_running_is_ended_with_it(files: Files, misdeed: str) -> None:
     assert whole_life(files, f"{misdeed}@build") is None

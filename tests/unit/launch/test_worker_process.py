@@ -99,6 +99,7 @@ def test_no_request_lasts_beyond_the_time_by_which_a_worker_has_to_end() -> None
     assert (lost.value.outcome, lost.value.code) == ("timeout", "E_BUDGET")
 
 
+@pytest.mark.slow
 def test_an_epoch_that_outlasts_its_own_limit_is_not_said_to_outlast_the_budget() -> None:
     worker = WorkerProcess(python_worker(), environment=environment(), longest_request_s=0.5)
     os.kill(worker.pid, signal.SIGSTOP)
@@ -155,6 +156,7 @@ def test_ctrl_c_in_the_parent_ends_the_worker_at_once_and_is_raised_again(files:
         assert left_of(worker) == []
 
 
+@pytest.mark.slow_but("daemon@build-True", "stranger@build-False", "hang_in_native_code@build-True")
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize(
     "variant", ["hang_in_native_code@build", "daemon@build", "child_in_its_own_group@build", "stranger@build"]

@@ -78,6 +78,7 @@ def test_what_has_the_label_is_removed(tmp_path: Path) -> None:
     assert removed == "rm --force --volumes one two"
 
 
+@pytest.mark.slow_but("True")
 @needs_proc
 @pytest.mark.parametrize("killed", [False, True])
 def test_they_are_removed_when_the_worker_ends_and_when_fairlap_is_killed(tmp_path: Path, killed: bool) -> None:

@@ -60,6 +60,7 @@ def contains(roof: Roof, planted: float) -> bool:
     return roof.low * (1 - _ROUNDED) <= planted <= roof.high * (1 + _ROUNDED)
 
 
+@pytest.mark.slow
 @on_fakes
 def test_a_planted_bandwidth_is_within_the_interval_of_what_is_measured() -> None:
     machine = machine_of()

@@ -47,6 +47,7 @@ def ran(calls: Path, clock: str, body: str, **variables: str) -> tuple[int, str,
     return done.returncode, done.stdout, calls.read_text().splitlines() if calls.exists() else []
 
 
+@pytest.mark.slow_but("killed", "Ctrl-C")
 @pytest.mark.parametrize(
     ("body", "status"),
     [

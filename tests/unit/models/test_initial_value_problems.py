@@ -67,6 +67,7 @@ def test_these_are_the_problems() -> None:
     assert {name for name in workload_names() if "solve" in find(name).spec.modes} == set(PROBLEMS)
 
 
+@pytest.mark.slow_but("lorenz")
 @pytest.mark.parametrize("name", ["lorenz", "arenstorf"])
 def test_the_reference_is_the_taylor_series_of_mpmath(name: str) -> None:
     problem = replace(problem_named(name), end_time=0.02)
@@ -156,6 +157,7 @@ def test_the_gradient_of_a_batch_is_that_of_its_mean_loss() -> None:
     np.testing.assert_allclose(together["grad/start"], [each["grad/start"][0] / 2 for each in alone], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_robertsons_components_add_up_to_what_they_did_and_are_those_of_another_method() -> None:
     problem = replace(problem_named("robertson"), end_time=40.0)
     end = reference_end(problem)
@@ -200,6 +202,7 @@ def test_sizes_are_those_of_the_end_to_a_power_of_ten(name: str) -> None:
     assert (np.abs(np.log10(ends / problem.sizes)) < 1).all()
 
 
+@pytest.mark.slow_but("torch", "neural_ode", "van_der_pol")
 @pytest.mark.parametrize("library", ["jax", "torch"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_library_has_the_rates_of_the_reference(name: str, library: str) -> None:

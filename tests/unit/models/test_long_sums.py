@@ -27,6 +27,7 @@ def allowed_for(forward: Any, inputs: dict[str, Array], weights: dict[str, Array
     return reference, widened_by_long_sums(allowed, forward, weights, inputs, reference)["fp32"][name]
 
 
+@pytest.mark.slow_but("white")
 @pytest.mark.parametrize("count", LENGTHS)
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_a_mean_is_right_in_every_order(kind: str, count: int) -> None:

@@ -130,6 +130,7 @@ def test_the_step_after_an_episode_starts_over_without_a_reward(name: str) -> No
     assert len(observations) == STEPS
 
 
+@pytest.mark.slow_but("pendulum")
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_gymnasium_takes_the_same_trajectories(name: str) -> None:
     pytest.importorskip("gymnasium", reason="`make test` installs it and runs this")

@@ -67,6 +67,26 @@ def test_a_model_has_gradients_exactly_when_it_has_trained_weights_and_does_not_
     assert (not {"grad", "solve-grad"}.isdisjoint(spec.modes) if spec.weights else "grad" in spec.modes) == learns
 
 
+@pytest.mark.slow_but(
+    "anomaly",
+    "attention",
+    "callable",
+    "conv2d",
+    "convnet",
+    "digits",
+    "empty",
+    "gemm",
+    "gnn",
+    "layernorm",
+    "lstm",
+    "mlp",
+    "mnist",
+    "softmax",
+    "tabular",
+    "tcn",
+    "triad",
+    "ds_cnn",
+)
 @pytest.mark.parametrize("model", quick_models())
 def test_a_weight_out_of_place_is_visible_in_the_answer(model: str) -> None:
     """The bias of keys adds the same to all scores of a query, which their softmax does not show."""

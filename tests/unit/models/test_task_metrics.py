@@ -102,6 +102,7 @@ def test_an_interval_that_is_absent_has_its_reason(scores: np.ndarray, labels: n
     assert len({each.why_no_interval for each in (perfect, one, rare, many)} - {""}) == 4
 
 
+@pytest.mark.slow
 def test_a_bootstrap_interval_covers_the_true_mean_about_as_often_as_it_states() -> None:
     drawn, covered = np.random.default_rng(3), 0
     for _ in range(100):

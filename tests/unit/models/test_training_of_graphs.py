@@ -20,6 +20,7 @@ SMALL = ("conformer:tiny", "ds_cnn", "gnn", "lstm_forecaster", "unet3d:tiny")
 LARGE = ("clip", "dlrm", "llama:260k", "mobilenet_v1_025", "resnet8", "ssdlite", "t5:tiny", "tcn", "unet", "yolov8:n")
 
 
+@pytest.mark.slow_but("lstm")
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
 def test_slopes_are_those_of_the_loss_along_a_direction(name: str) -> None:
     work = workload_of(name, mode="train")

@@ -71,6 +71,7 @@ def test_the_stride_of_a_resnet50_block_sits_in_its_3x3_convolution() -> None:
     assert strides == [(1, 2 if number in (3, 7, 13) else 1, 1) for number in range(16)]
 
 
+@pytest.mark.slow_but("mobilenet")
 def test_logits_are_of_order_one(answered: Answered) -> None:
     assert 0.5 < answered.logits.std() < 2.0
 

@@ -94,6 +94,7 @@ def hostile_checkout(folder: Path) -> Path:
     return checkout
 
 
+@pytest.mark.slow_but("variables0")
 @pytest.mark.parametrize("variables", [{}, {"PYTHONPATH": "."}])
 def test_no_module_of_the_checkout_runs_in_the_gate(tmp_path: Path, variables: dict[str, str]) -> None:
     checkout = hostile_checkout(tmp_path)

@@ -253,6 +253,7 @@ def test_a_command_races_in_both_checkouts_and_the_base_is_gone_afterwards(repos
     assert "`change`" in job.read_text()
 
 
+@pytest.mark.slow_but("passed0")
 @pytest.mark.sanitized
 @pytest.mark.parametrize(("passed", "kept"), [((), set()), (("--pass-env", "NPM_TOKEN"), {"NPM_TOKEN"})])
 def test_what_prepares_a_checkout_gets_no_token(
@@ -288,6 +289,7 @@ def test_a_base_that_lacks_the_callable_is_not_comparable(repository: Path, job:
     assert "not comparable" in job.read_text()
 
 
+@pytest.mark.slow_but("arguments0", "arguments5")
 @pytest.mark.sanitized
 @pytest.mark.parametrize(
     ("arguments", "code"),

@@ -124,6 +124,7 @@ def test_a_race_of_commands_is_headed_by_what_is_raced_and_writes_no_weights(
     assert "weights" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_memory_and_cpu_time_of_a_run_are_shown_as_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = f"{sys.executable} -I -S -c 'held = bytearray(40 << 20)'"
@@ -173,6 +174,7 @@ def test_a_stored_run_of_commands_is_listed_without_a_mode(tmp_path: Path, monke
         assert "infer" not in text, name
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_two_checkouts_of_a_callable_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, value in (("base", 1), ("change/src", 2)):

@@ -58,6 +58,7 @@ def plan_on(on: str, model: str = "a.onnx,b.onnx", **options: Any) -> Plan:
     return plan_of(request)
 
 
+@pytest.mark.slow
 def test_each_framework_gets_every_file_and_one_that_is_named_alone(here: Path) -> None:
     plan = plan_on("onnxruntime,openvino:file=b.onnx,jax:file=a.onnx")
     assert [name.text for name in plan.contestants] == [
@@ -76,6 +77,7 @@ def test_each_framework_gets_every_file_and_one_that_is_named_alone(here: Path) 
     assert reached == [f"model {here / name}" for name in ("a.onnx", "b.onnx")]
 
 
+@pytest.mark.slow
 def test_the_work_is_another_when_any_of_its_files_is(files: Path) -> None:
     before = plan_on("onnxruntime").works[0]
     masked_lookup(files / "b.onnx", **{"out.weight": drawn(*CLASSES, seed=2)})
@@ -87,6 +89,7 @@ def test_the_work_is_another_when_any_of_its_files_is(files: Path) -> None:
     assert before.id != plan_on("onnxruntime", "a.onnx").works[0].id
 
 
+@pytest.mark.slow
 def test_recorded_files_are_found_in_another_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_on("onnxruntime")
     moved = files / "moved"
@@ -99,6 +102,7 @@ def test_recorded_files_are_found_in_another_folder(files: Path, monkeypatch: py
     assert (source.path, source.exports) == (str(moved / "a.onnx"), (str(moved / "b.onnx"),))
 
 
+@pytest.mark.slow
 def test_a_bundle_of_a_further_file_that_was_changed_is_refused(files: Path) -> None:
     source = plan_on("onnxruntime").works[0].source
     assert source is not None
@@ -135,6 +139,7 @@ def test_what_cannot_race_is_refused(here: Path, on: str, model: str, options: d
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_files_with_other_inputs_are_no_exports_of_one_model(files: Path) -> None:
     import onnx
 

@@ -72,6 +72,7 @@ def test_times_of_the_first_token_and_of_those_after_it_are_those_that_were_slep
     assert "tokens/s" in text_of(results)
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_generate_has_no_times_of_tokens(example: None) -> None:
     plan = small_plan("example", Work("mlp", 1), measuring=Measuring(seconds=0.02))
     race = run_race(plan)
@@ -80,6 +81,7 @@ def test_a_model_that_does_not_generate_has_no_times_of_tokens(example: None) ->
     assert row.memory_absent["key_value_cache"]
 
 
+@pytest.mark.slow
 def test_a_runtime_without_logits_is_ranked_by_its_tokens_and_shows_no_error() -> None:
     run = raced("generating:alone", batch=2)
     [process] = run.processes
@@ -92,6 +94,7 @@ def test_a_runtime_without_logits_is_ranked_by_its_tokens_and_shows_no_error() -
     assert row.answers == "agree with the reference"
 
 
+@pytest.mark.slow_but("wrong-token")
 @pytest.mark.parametrize(("variant", "token"), [("wrong-step-alone", 6), ("wrong-token-alone", 1)])
 def test_a_token_that_the_reference_does_not_choose_disqualifies_one_without_logits(variant: str, token: int) -> None:
     [process] = raced(f"generating:{variant}").processes
@@ -100,6 +103,7 @@ def test_a_token_that_the_reference_does_not_choose_disqualifies_one_without_log
     assert "finite" not in process.message
 
 
+@pytest.mark.slow_but("wrong-token", "kept-cache")
 @pytest.mark.parametrize("variant", ["wrong-step", "no-cache", "kept-cache", "wrong-token"])
 def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> None:
     [process] = raced(f"generating:{variant}").processes
@@ -108,6 +112,7 @@ def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> No
     assert token is None or f"token {token} of prompt 1 " in process.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["kept-prompt", pytest.param("kept-prompt-alone", marks=pytest.mark.slow)])
 def test_prompts_that_a_cache_has_read_before_disqualify_although_answers_take_as_long(variant: str) -> None:
     """The prompt is a fifth of the time of an answer, and all of the time to its first token.
@@ -178,6 +183,7 @@ def test_the_same_tokens_for_two_prompts_are_no_kept_answer(tmp_path: Path) -> N
         require_changed(file, file)
 
 
+@pytest.mark.slow
 def test_a_token_that_is_not_on_the_host_fails() -> None:
     [process] = raced("generating:promised-token").processes
     assert process.outcome == "failed", process.message

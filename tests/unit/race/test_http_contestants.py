@@ -56,6 +56,7 @@ def test_a_server_is_ranked_by_its_answers_and_what_is_not_known_of_it_is_said()
     assert not {"W_LITTLE_CPU_TIME", "W_OTHER_PROCESSES"} & {warning.code for warning in row.warnings}
 
 
+@pytest.mark.slow
 def test_a_server_by_grpc_is_ranked_by_its_answers_and_disqualified_by_wrong_ones() -> None:
     pytest.importorskip("grpc", reason="needs the extra grpc; `make test` installs it and runs this")
     with GrpcModelServer(server()) as model, GrpcModelServer(server(), fault="values") as wrong:
@@ -111,6 +112,7 @@ def test_a_server_that_answers_with_what_it_kept_is_found() -> None:
     assert (process.outcome, process.code) == ("disqualified", "E_KEPT_ANSWERS"), process.message
 
 
+@pytest.mark.slow
 def test_the_cost_of_serving_is_the_difference_of_two_rows_and_other_weights_are_found_behind_a_server() -> None:
     run = run_of("example,example:over=http,example:other-weights:over=http")
     processes = {each.contestant: each for each in run.processes}

@@ -182,6 +182,7 @@ class Announced(Silence):
         self.lines.append(line)
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 @pytest.mark.usefixtures("example")
 def test_a_quiet_race_shows_neither_its_preparation_nor_what_runs_after_its_blocks(
@@ -237,6 +238,7 @@ def test_a_terminal_shows_how_far_it_is_and_gets_its_cursor_back(written: str) -
     assert "times as fast" not in written
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_no_colour_is_written_where_none_is_wanted(written: str) -> None:
     plain = in_a_terminal(
@@ -278,6 +280,7 @@ def test_an_interrupted_race_prints_how_to_resume_it_and_is_resumed(tmp_path: Pa
     assert after.wall_s["whole"] > before.wall_s["whole"]
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_the_search_is_finished(
     tmp_path: Path,
@@ -307,6 +310,7 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
     assert process.smallest_memory.bytes is not None
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_run_of_another_machine_is_not_resumed(tmp_path: Path) -> None:
     file = tmp_path / "race.json"

@@ -43,6 +43,7 @@ def outputs(monkeypatch: pytest.MonkeyPatch) -> Outputs:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 @pytest.mark.usefixtures("example")
 def test_a_race_from_a_kernel_has_one_output_that_ends_with_what_was_run(

@@ -182,6 +182,7 @@ class LoadsLate(Silence):
         self.loaded = self.loaded or [Library()]
 
 
+@pytest.mark.slow
 def test_a_library_for_matrices_that_is_loaded_late_has_one_thread_in_the_next_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_library_for_matrices_that_is_loaded_late_has_one_thread_in_the_next_b
     assert [each.threads for each in shown.loaded] == [2]
 
 
+@pytest.mark.slow_but("hang-call")
 @pytest.mark.parametrize("variant", ["hang-prepare", "hang-call", "hang-measure"])
 def test_a_budget_ends_a_process_that_hangs_long_before_its_own_limits(
     variant: str, monkeypatch: pytest.MonkeyPatch
@@ -203,6 +205,7 @@ def test_a_budget_ends_a_process_that_hangs_long_before_its_own_limits(
     assert (process.outcome, process.code) == ("timeout", "E_BUDGET")
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_turns_of_the_first_block() -> None:
     plan = plan_of("example,example:slow", rounds=1000)
     race = run_race(plan, ending=Ending(plan, budget_s=1e-3))
@@ -224,6 +227,7 @@ def alone():
 """
 
 
+@pytest.mark.slow
 def test_a_callable_that_lets_another_process_work_has_a_warning(tmp_path: Path) -> None:
     (tmp_path / "starts.py").write_text(_STARTS)
     plan = draw_plan(

@@ -164,6 +164,7 @@ def test_a_report_that_cannot_be_used_ends_its_contestant_alone() -> None:
     assert {len(each.splitlines()) for name, each in messages.items() if name != "good"} == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_report_that_breaks_off_during_the_timed_calls_is_found() -> None:
     Path("once").write_text("#!/bin/sh\ntest $(wc -l < runs) -gt 4 || echo 3 ns\necho >> runs\n")
@@ -214,6 +215,7 @@ def test_a_plan_of_reports_is_drawn_again_by_its_command() -> None:
     assert again == json.loads(msgspec.json.encode(plan))
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_programs_race_by_their_reports_from_python_too() -> None:
     options = {"blocks": 1, "seconds": 0.02, "conditions": "as-found", "threads": 1}

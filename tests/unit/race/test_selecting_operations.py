@@ -80,6 +80,7 @@ def test_what_the_disk_of_the_cache_has_no_room_for_is_skipped(monkeypatch: pyte
     assert planned("deepbench-device/rnn-*").skipped == ()
 
 
+@pytest.mark.slow
 def test_without_a_known_amount_of_memory_nothing_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "available_memory_bytes", lambda: None)
     assert planned("deepbench-device/*").skipped == ()

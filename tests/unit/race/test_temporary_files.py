@@ -40,6 +40,7 @@ def raced(tmp_path: Path, name: str) -> list[str]:
     return ["compare", "callable", "--on", f"python:call=left_callables.{name}", *SHORT]
 
 
+@pytest.mark.slow
 def test_what_a_contestant_leaves_goes_with_the_race(tmp_path: Path, variables: dict[str, Any]) -> None:
     done = fairlap(*raced(tmp_path, "leaves"), cwd=tmp_path, **variables)
     assert done.returncode == 0, done.stderr

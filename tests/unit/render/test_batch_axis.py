@@ -22,6 +22,7 @@ def test_every_label_is_a_whole_number(batches: tuple[int, int]) -> None:
     assert all(re.fullmatch(r"[\d,]+", label) for label in labels)
 
 
+@pytest.mark.slow_but("900000.0")
 @pytest.mark.parametrize(
     ("most_bytes", "ticks"),
     [

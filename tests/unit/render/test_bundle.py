@@ -119,6 +119,7 @@ def _missing_row(document: dict[str, Any]) -> None:
     document["rows"].pop()
 
 
+@pytest.mark.slow_but("_percentile", "_verdict", "_turn")
 @pytest.mark.parametrize(
     "change", [_row, _end_of_an_interval, _verdict, _percentile, _turn, _outcome, _version, _missing_row]
 )
@@ -279,6 +280,7 @@ def test_a_changed_bundle_and_another_hash_end_with_status_1(stored: str, tmp_pa
     assert "samples/00000.f64" in result.output
 
 
+@pytest.mark.slow
 def test_an_exported_file_makes_the_same_figures_as_the_store(stored: str, tmp_path: Path) -> None:
     output("runs", "export", stored, "exported.json")
     output("bundle", "exported.json", "-o", "file.fairlap", "--no-page")

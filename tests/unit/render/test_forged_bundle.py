@@ -61,6 +61,7 @@ def _verified(content: bytes) -> tuple[int, dict[str, Any]]:
     return done.exit_code, json.loads(done.stdout.partition('\n{\n  "error"')[0])
 
 
+@pytest.mark.slow_but("Content-Security-Policy", "METHOD.md-fairlap", "model-card")
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
@@ -81,6 +82,7 @@ def test_a_document_that_was_forged_with_its_hashes_is_named(
     assert [line.partition(":")[0] for line in found["problems"]] == [name]
 
 
+@pytest.mark.slow
 def test_a_page_from_another_process_is_the_same(bundle: dict[str, bytes], stored: str) -> None:
     done = fairlap("verify", "x.fairlap", PYTHONHASHSEED="7", TZ="Asia/Tokyo", LC_ALL="C")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -109,6 +111,7 @@ def _with_key_of_a_row(document: dict[str, Any]) -> None:
     document["rows"][0]["conclusion"] = "jaxxx is the fastest"
 
 
+@pytest.mark.slow_but("_with_key_of_a_row")
 @pytest.mark.parametrize("change", [_with_key, _with_key_of_a_process, _with_key_of_a_row])
 def test_what_was_written_beside_the_fields_of_a_run_is_named(
     bundle: dict[str, bytes], change: Callable[[dict[str, Any]], None]
@@ -120,6 +123,7 @@ def test_what_was_written_beside_the_fields_of_a_run_is_named(
     assert all(line.startswith(f"{RUN}: ") and "conclusion" in line for line in found["problems"])
 
 
+@pytest.mark.slow_but("samples")
 @pytest.mark.parametrize("name", [RUN, "plan.json", "licences.json", "samples.json"])
 def test_a_second_value_for_a_key_is_named(bundle: dict[str, bytes], name: str) -> None:
     """Readers differ in which of the two they take."""
@@ -141,6 +145,7 @@ def test_a_part_that_no_bundle_has_is_named_though_its_manifest_lists_it(bundle:
     assert "READ_ME_FIRST.html" in [line.partition(":")[0] for line in found["not_made_again"]]
 
 
+@pytest.mark.slow_but("licences", "METHOD")
 @pytest.mark.parametrize("name", [PAGE, CARD, METHOD, "licences.json", "environment.json"])
 def test_a_part_that_was_taken_out_of_the_manifest_too_is_named(bundle: dict[str, bytes], name: str) -> None:
     status, found = _verified(rehashed({each: part for each, part in bundle.items() if each != name}))

@@ -162,6 +162,7 @@ def test_modes_are_shown_in_the_place_of_the_median() -> None:
     assert "ms in 50 %, 6.0" in text_of(results_of(run, "r").rows)
 
 
+@pytest.mark.slow_but(first=1)
 @pytest.mark.parametrize("count", [100, 1000])
 def test_a_comment_is_never_too_long_and_what_is_left_out_is_counted(count: int) -> None:
     baseline, slower = results_of(a_run(), "r").rows

@@ -50,6 +50,7 @@ def bits(value: Any) -> Iterator[Any]:
         yield struct.pack("<d", built) if isinstance(built, float) else built
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.data_too_large])
 @given(drawn=strategies.lists(rows(), max_size=3))
 def test_rows_are_read_back_to_the_last_bit_in_every_format_that_is_available(drawn: list[Row]) -> None:

@@ -132,6 +132,7 @@ def own_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     kinds.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_is_named_as_it_was_with_its_batches(own_model: str) -> None:
     plan = planned(own_model, "mlp", "--on", "example,torch", "--batch", "4,2", "--blocks", 2)
     assert again(plan) == plan

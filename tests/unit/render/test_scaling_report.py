@@ -93,6 +93,7 @@ def test_a_scale_without_a_time_has_a_word_in_the_table_and_its_reason_once_belo
     assert len(below) == len(set(below)) == 4  # of torch, two of jax, and of the projection of torch
 
 
+@pytest.mark.slow
 def test_markdown_and_the_page_have_the_reasons_below_their_tables_too() -> None:
     shown = without_a_scale()
     _, table = encode(shown.rows).decode().split("**Scaling**")
@@ -141,6 +142,7 @@ def test_every_work_shows_the_speed_ups_of_all_scales_with_the_linear_line() -> 
         assert all("contestant" not in each for each in linear)
 
 
+@pytest.mark.slow
 def test_a_projection_is_dashed_and_goes_beyond_what_was_measured() -> None:
     shown = results()
     projected = chart_tables(shown)["scaling_projection"]
@@ -151,6 +153,7 @@ def test_a_projection_is_dashed_and_goes_beyond_what_was_measured() -> None:
     assert {row.place for row in shown.rows} <= {"1", "2", "1="}  # of two contestants at one scale
 
 
+@pytest.mark.slow
 def test_the_legend_has_the_ideal_line_and_a_projection_where_there_is_one() -> None:
     with_law, without = charts(results()), charts(results_of(a_run(FOUR[:2], {FOUR[0]: 1.0, FOUR[1]: 1.6}), "r"))
     assert kinds_of(with_law["speed_up"].spec) == {LINEAR, MEASURED, PROJECTED}

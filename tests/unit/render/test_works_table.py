@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 
+import pytest
 from fairlap import quantity_text
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.render.text.terminal import text_of
@@ -65,12 +66,14 @@ def test_what_deciding_the_undecided_works_takes_is_said_once_below_the_table() 
     assert "Deciding it takes" not in text_of(results())
 
 
+@pytest.mark.slow
 def test_few_works_and_a_full_answer_are_shown_one_by_one() -> None:
     few = text_of(results(BATCHES[:MOST_IN_FULL]))
     assert few == text_of(results(BATCHES[:MOST_IN_FULL]), in_full=True)
     assert len(text_of(results(), in_full=True).splitlines()) > 2 * len(BATCHES)
 
 
+@pytest.mark.slow
 def test_what_the_table_leaves_out_is_named_with_the_command_that_prints_it() -> None:
     shown = results_of(run_of(PLAIN, batches=BATCHES, blocks=14), "r")
     assert "fairlap show" not in text_of(shown)
@@ -81,6 +84,7 @@ def test_what_the_table_leaves_out_is_named_with_the_command_that_prints_it() ->
     assert "`fairlap show RUN`" not in text_of(shown, in_full=True)
 
 
+@pytest.mark.slow
 def test_what_went_wrong_is_pointed_to_once_with_the_command_that_explains_it() -> None:
     run = run_of(PLAIN, batches=BATCHES, blocks=14)
     for process in run.processes:

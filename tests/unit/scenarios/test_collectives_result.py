@@ -125,6 +125,7 @@ def test_brackets_are_explained_where_there_are_some(result: CollectivesResult) 
     assert "Brackets" not in about(result_of(few))
 
 
+@pytest.mark.slow
 def test_measured_points_and_fitted_lines_have_their_entry_in_the_legend(result: CollectivesResult) -> None:
     picture = encoded(document_of(result), "svg").decode()
     assert MEASURED in picture

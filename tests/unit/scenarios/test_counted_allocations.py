@@ -94,6 +94,7 @@ for _ in range(int(sys.argv[1])):
 """
 
 
+@pytest.mark.slow_but("np.ones")
 @pytest.mark.parametrize(
     ("preparation", "call"),
     [

@@ -88,6 +88,7 @@ def test_it_asks_ranks_and_is_shown_without_a_change_to_fairlap() -> None:
     assert "First calls" in page_of(results)
 
 
+@pytest.mark.slow
 def test_without_its_setting_calls_are_ranked() -> None:
     results = raced("example,example:slow", {})
     assert {row.judged_by for row in results.rows} == {"median time of a call"}

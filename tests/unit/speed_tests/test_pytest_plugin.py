@@ -58,6 +58,7 @@ def test_a_slowdown_against_saved_baselines_fails_and_none_passes(pytester: pyte
     assert baselines(pytester).tests == saved.tests  # comparing saves nothing
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_alone_is_named_with_its_reason(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_it="""
@@ -132,6 +133,7 @@ def test_too_few_processes_are_refused(pytester: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.slow
 def test_workers_of_a_parallel_session_measure_nothing(pytester: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     pytester.makepyfile(test_it="def test_speed(fairlap): assert fairlap(list).medians_ns == ()")

@@ -121,6 +121,7 @@ def plans_of_trials(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     return planned
 
 
+@pytest.mark.slow
 def test_an_operation_that_lacks_a_precision_leaves_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plans_of_trials(monkeypatch)
     done = invoke("stability", "--on", "torch", "--precision", "fp32,bf16,fp16", "--json")

@@ -59,6 +59,7 @@ def by_sqlite(path: Path, query: str) -> list[tuple[str, ...]]:
         return list(db.execute(query))
 
 
+@pytest.mark.slow
 def test_runs_are_those_of_the_store_the_newest_first(path: Path) -> None:
     found = fairlap.runs()
     stored = by_sqlite(path, "SELECT id, state, began_at FROM runs ORDER BY id DESC")
@@ -128,6 +129,7 @@ def of_model(run: Run, model: str) -> Run:
     return run
 
 
+@pytest.mark.slow_but("days0", "days3", "days7")
 @pytest.mark.parametrize(
     ("model", "days"),
     [

@@ -53,6 +53,7 @@ def test_tags_are_taken_away_one_by_one_and_never_doubled(two: tuple[str, str]) 
     assert fairlap.runs(tag="a")[0].tags == ("a", "c")
 
 
+@pytest.mark.slow_but(first=2)
 @pytest.mark.parametrize("tag", ["", "a,b", " a", "a\nb", "\x1b[31m", "x" * 101])
 def test_a_tag_that_could_not_be_typed_again_is_refused(two: tuple[str, str], tag: str) -> None:
     assert refusal("runs", "tag", two[0], "good", tag)

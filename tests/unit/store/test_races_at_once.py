@@ -44,6 +44,7 @@ def test_twenty_races_at_once_are_all_stored(tmp_path: Path, monkeypatch: pytest
     assert [each["state"] for each in listed] == ["finished"] * RACES
 
 
+@pytest.mark.slow
 def test_another_process_that_ends_leaves_the_log_of_a_store_that_is_open_here(tmp_path: Path) -> None:
     """SQLite removes the log with the last connection.
 

@@ -192,6 +192,7 @@ def changed(given: RunFile, kind: str) -> RunFile:
     return given
 
 
+@pytest.mark.slow_but("length", "rows")
 @pytest.mark.parametrize("kind", ["id", "rows", "twice", "length", "stranger", "format"])
 def test_a_file_that_does_not_hold_together_is_refused_whole(store: Store, tmp_path: Path, kind: str) -> None:
     keep_whole(store, a_run())

@@ -289,6 +289,7 @@ def works_of_many_kinds() -> tuple[Work, ...]:
     )
 
 
+@pytest.mark.slow
 def test_of_runs_that_began_in_one_second_the_newest_is_the_last(tmp_path: Path) -> None:
     with open_store(tmp_path / "runs.sqlite") as store:
         for _ in range(15):

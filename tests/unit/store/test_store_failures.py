@@ -76,6 +76,7 @@ def test_a_killed_process_loses_nothing_that_had_ended(tmp_path: Path) -> None:
         assert [row.processes for row in store.rows(run_id)] == [3, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_the_next_recording_settles_what_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
@@ -118,6 +119,7 @@ if sys.stdin.readline():
 """
 
 
+@pytest.mark.slow_but("False")
 @pytest.mark.sanitized
 @pytest.mark.parametrize("space_is_made", [False, True])
 def test_on_a_full_disk_all_that_fitted_is_kept_and_the_rest_when_there_is_space(
@@ -158,6 +160,7 @@ for reading in (True, False):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_store_on_a_full_disk_can_be_read_and_is_written_again_when_there_is_space(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
@@ -206,6 +209,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_several_writers_at_once_all_keep_everything(tmp_path: Path) -> None:
     path = tmp_path / "new.sqlite"
@@ -239,6 +243,7 @@ def test_a_writer_that_never_lets_go_is_reported(tmp_path: Path, monkeypatch: py
         assert store.load("last").processes == a_run().processes[:3]
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_run_that_is_being_recorded_is_not_gone_on_with_nor_settled_by_another(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"

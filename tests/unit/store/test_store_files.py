@@ -175,6 +175,7 @@ def twelve_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[st
     return path, a_store_of(path, 12)
 
 
+@pytest.mark.slow_but("0.3", "0.9")
 @pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.7, 0.9])
 def test_what_is_whole_in_a_damaged_store_is_salvaged(
     tmp_path: Path, share: float, twelve_runs: tuple[Path, list[str]]
@@ -204,6 +205,7 @@ def test_what_is_whole_in_a_damaged_store_is_salvaged(
         assert len(store.runs()) == len(repaired.runs) + 1
 
 
+@pytest.mark.slow
 def test_damage_met_while_reading_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     a_store_of(path, 12)

@@ -107,6 +107,16 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow_but(
+    "an id with a path",
+    "bytes for a plan",
+    "a deeply nested plan",
+    "an endless view for runs",
+    "a trigger",
+    "a virtual table",
+    "rows of text",
+    "samples that are text",
+)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_every_command_ends_in_an_answer_or_in_one_line(
     what: str, good: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

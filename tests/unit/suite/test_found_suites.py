@@ -42,6 +42,7 @@ def by_name(found: dict[str, Any]) -> dict[str, Any]:
     return {race["name"]: race for race in found["races"]}
 
 
+@pytest.mark.slow_but("given1")
 @pytest.mark.parametrize(("given", "status"), [({}, 0), ({"time_function": 1.3}, 1)])
 def test_benchmarks_of_asv_race_by_a_regular_expression_and_the_slower_one_is_found(
     place: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, float], status: int
@@ -58,6 +59,7 @@ def test_benchmarks_of_asv_race_by_a_regular_expression_and_the_slower_one_is_fo
     assert {each["name"] for each in found["left_out"]} == set(ASV_NAMES) - names
 
 
+@pytest.mark.slow
 def test_skipped_benchmarks_are_left_out_with_their_reason_and_broken_ones_fail_alone(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_process_that_is_killed_is_a_lost_block(tmp_path: Path) -> None:
     assert "SIGKILL" in str(lost.value)
 
 
+@pytest.mark.slow
 def test_a_process_whose_parent_is_killed_ends_with_its_contestants(tmp_path: Path) -> None:
     task = msgspec.msgpack.encode(BlockTask(a_plan(tmp_path, seconds=60.0), 0))
     (tmp_path / "task").write_bytes(task)
@@ -124,6 +125,7 @@ def test_a_machine_describes_itself_in_the_environment_that_it_is_given() -> Non
     assert machine_here({"OMP_WAIT_POLICY": "active"}).facts["variable OMP_WAIT_POLICY"] == "active"
 
 
+@pytest.mark.slow
 def test_a_block_runs_with_the_priority_of_its_node_where_that_is_allowed() -> None:
     """The parent of the process that calls stands for the node."""
     nice = "os.nice(7); from fairlap.sweep import node; from fairlap.sweep.machine_here import Machine"

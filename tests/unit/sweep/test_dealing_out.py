@@ -80,6 +80,7 @@ def alike(count: int = 2) -> dict[str, Machine]:
     return {f"node-{number}": a_machine(f"machine-{number}") for number in range(count)}
 
 
+@pytest.mark.slow_but("file")
 @on_a_server_too
 def test_alike_machines_share_the_blocks_of_one_run(store: Store) -> None:
     cluster = FakeCluster(alike(2))
@@ -95,6 +96,7 @@ def test_alike_machines_share_the_blocks_of_one_run(store: Store) -> None:
     assert store.load(opened.run.run).wall_s == {"whole": 40.0, "frameworks": 30.0}
 
 
+@pytest.mark.slow
 def test_a_lost_node_costs_its_block_alone(store: Store) -> None:
     def lost_in_the_middle(node: Node, task: BlockTask) -> BlockReport | None:
         if node.id == "node-1" and len(cluster.begun) >= 10:
@@ -113,6 +115,7 @@ def test_a_lost_node_costs_its_block_alone(store: Store) -> None:
     assert driver.runs[0].losses.total() == 1
 
 
+@pytest.mark.slow
 def test_unlike_machines_have_runs_of_their_own_on_the_same_plan(store: Store) -> None:
     other = a_machine("machine-2", cores=(4, 5), facts={"cpu model": "Other 1", "cores": "2", "kernel": "6.1"})
     driver, _ = sweep_on(store, FakeCluster({**alike(2), "node-2": other}))
@@ -140,6 +143,7 @@ def test_machines_with_other_software_or_settings_are_unlike(fact: str) -> None:
     assert one.kind == a_machine("two", facts={**one.facts, "steal so far": "3 %"}).kind
 
 
+@pytest.mark.slow
 def test_every_machine_runs_all_blocks_where_that_is_asked_for(store: Store) -> None:
     driver, _ = sweep_on(store, FakeCluster(alike(2)), "every")
     driver.run()
@@ -154,6 +158,7 @@ def test_two_nodes_of_one_machine_take_turns(store: Store) -> None:
     assert stored_once(store, driver.runs[0].run.run)
 
 
+@pytest.mark.slow_but("file")
 @on_a_server_too
 def test_an_interrupted_sweep_resumes_with_what_is_missing(store: Store) -> None:
     cluster = FakeCluster(alike(2))
@@ -180,6 +185,7 @@ def test_an_interrupted_sweep_resumes_with_what_is_missing(store: Store) -> None
     assert stored_once(store, left.runs[0].run)
 
 
+@pytest.mark.slow_but("file")
 @on_a_server_too
 def test_a_sweep_whose_rows_are_missing_gets_them_when_it_is_resumed(
     store: Store, monkeypatch: pytest.MonkeyPatch
@@ -213,6 +219,7 @@ def test_a_block_is_stored_once_although_two_processes_drive_the_sweep(store: St
     assert [process.headline_ns for process in after.processes] == [process.headline_ns for process in before.processes]
 
 
+@pytest.mark.slow_but("file")
 @on_a_server_too
 def test_what_is_stored_of_a_block_is_not_replaced(store: Store) -> None:
     driver, _ = sweep_on(store, FakeCluster(alike(1)))
@@ -260,6 +267,7 @@ def test_a_plan_that_no_machine_can_run_is_incomplete_with_the_reason(store: Sto
     assert "model.onnx" in driver.runs[0].why_incomplete
 
 
+@pytest.mark.slow_but("change0")
 @pytest.mark.parametrize("change", [{"fairlap": "0.0.1"}, {"python": "3.2.1"}])
 def test_a_node_with_another_version_is_left_out_in_one_line(store: Store, change: dict[str, str]) -> None:
     cluster = FakeCluster({**alike(1), "node-1": a_machine("old", **change)})
@@ -366,6 +374,7 @@ def test_several_requests_are_run_one_after_the_other(store: Store) -> None:
     assert sorted(block for _, block in cluster.begun) == [0, 0, 1, 1, 2, 2, 3]
 
 
+@pytest.mark.slow_but("file")
 @on_a_server_too
 def test_a_run_of_a_sweep_is_not_resumed_by_a_race(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     if type(store) is Store:
@@ -377,6 +386,7 @@ def test_a_run_of_a_sweep_is_not_resumed_by_a_race(store: Store, monkeypatch: py
     assert load_sweep(store, "last").runs[0].hosts == {}
 
 
+@pytest.mark.slow_but("file")
 @on_a_server_too
 def test_a_sweep_is_found_by_a_beginning_of_its_id_and_its_runs_can_be_removed(store: Store) -> None:
     driver, _ = sweep_on(store, FakeCluster(alike(1)))

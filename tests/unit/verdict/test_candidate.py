@@ -29,6 +29,7 @@ def test_a_change_is_kept_beyond_the_gain_and_discarded_below_it(speedup: float,
     assert found.speedup == pytest.approx(speedup, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_decision_is_read_off_the_ends_of_the_intervals() -> None:
     rng = np.random.default_rng(7)
     seen = set()

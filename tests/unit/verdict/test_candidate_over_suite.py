@@ -67,6 +67,7 @@ def test_the_slow_benchmark_is_named_with_an_interval_below_its_bound() -> None:
     assert found.benchmarks["f9"].speedup == pytest.approx(0.8, rel=0.01)
 
 
+@pytest.mark.slow
 def test_equal_benchmarks_are_kept_and_ones_at_their_bound_discarded_as_rarely_as_stated() -> None:
     """300 suites of ten benchmarks, with heavy tails, a look after every block and one at the end."""
     rng, suites = np.random.default_rng(5), 300

@@ -46,6 +46,7 @@ def test_one_that_slows_the_others_down_is_named_with_the_size_of_it(contestants
     assert all(each.of_two == (contestants == 2) for each in found)
 
 
+@pytest.mark.slow_but("2-none-steady", "3-none-first")
 @pytest.mark.parametrize("late", [0.0, 0.1], ids=["steady", "first rounds slow"])
 @pytest.mark.parametrize("costs", [none, all_alike], ids=["none", "what all cost each other"])
 @pytest.mark.parametrize("contestants", [2, 3])

@@ -265,6 +265,7 @@ def test_verdict_and_interval_never_disagree(rows: list[list[float]]) -> None:
         assert (found.verdict is Verdict.EQUIVALENT) == (inside and not decided and len(rows) >= 6)
 
 
+@pytest.mark.slow
 @slow
 @given(tables, st.sampled_from([1e-9, 0.37, 1e6]))
 def test_the_unit_of_time_does_not_matter(rows: list[list[float]], factor: float) -> None:
@@ -295,6 +296,7 @@ def test_who_is_named_first_does_not_matter(rows: list[list[float]]) -> None:
         assert here.detectable_effect == pytest.approx(other.detectable_effect)
 
 
+@pytest.mark.slow
 @slow
 @given(tables, st.randoms())
 def test_the_order_of_the_blocks_does_not_matter(rows: list[list[float]], random) -> None:  # type: ignore[no-untyped-def]

@@ -79,6 +79,7 @@ def test_all_looks_together_spend_alpha_and_never_more(seed: int, blocks: int, s
         assert [look for look in running if look.blocks < blocks] == list(ended[:-1])
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.02, 0.1]), st.integers(2, 5), st.booleans())
 @settings(max_examples=60)
 def test_swapping_contestants_inside_blocks_changes_no_look(seed: int, step: float, k: int, only_winner: bool) -> None:

@@ -127,6 +127,7 @@ def most_of(runs: int, rate: float) -> float:
     return runs * rate + 3 * math.sqrt(runs * rate * (1 - rate))
 
 
+@pytest.mark.slow_but("30")
 @pytest.mark.parametrize("pages", [1, 30])
 def test_equals_whose_memory_comes_in_pages_are_called_different_in_at_most_one_run_of_twenty(pages: int) -> None:
     """Of one page half of the blocks are ties. Both sides draw from one distribution, in 400 runs of 12 blocks."""

@@ -87,6 +87,7 @@ def test_a_bound_is_above_0_and_finite(bound: float) -> None:
         Gate("base", bound)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.03, 0.05, 0.1]), st.sampled_from([0.01, 0.04]))
 @settings(max_examples=60, deadline=None)
 def test_the_verdict_the_gate_and_the_interval_are_of_one_set_of_blocks(
@@ -146,6 +147,7 @@ def test_a_gate_with_several_contestants_is_decided_where_each_is() -> None:
     assert slowdown_of(found["base", "slow"], BOUND) is Slowdown.EXCEEDED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("races", [60, pytest.param(300, marks=pytest.mark.slow)])
 def test_at_the_bound_a_race_that_ends_early_errs_as_rarely_as_stated(races: int) -> None:
     """2.5 % to either side; three standard errors more are allowed. `make trust` runs thousands."""

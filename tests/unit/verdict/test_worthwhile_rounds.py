@@ -89,6 +89,7 @@ def test_a_fixed_number_of_blocks_has_at_least_the_usual_rounds() -> None:
     assert chosen(raced(processes=0.06, rounds=0.01), until_decided=False) == 10
 
 
+@pytest.mark.slow_but("2")
 @pytest.mark.parametrize("contestants", [2, 4])
 def test_exchanging_contestants_within_any_block_changes_nothing(contestants: int) -> None:
     rng = np.random.default_rng(3)

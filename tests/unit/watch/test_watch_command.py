@@ -128,6 +128,7 @@ def test_ctrl_c_in_a_terminal_leaves_the_last_picture_and_status_130(root: str) 
     assert "Traceback" not in written
 
 
+@pytest.mark.slow_but("15")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_in_order(root: str, number: signal.Signals) -> None:
     running = started("--interval", "0.1", "--root", root)

@@ -91,6 +91,7 @@ def test_the_server_is_on_its_worker_s_cores_and_is_frozen_and_ended_with_it(fil
         assert becomes(server, "ZX")
 
 
+@pytest.mark.slow_but("segfault@call", "raise_plainly")
 @pytest.mark.parametrize(
     ("variant", "outcome", "code", "word"),
     thorough_where(

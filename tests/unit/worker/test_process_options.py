@@ -44,6 +44,7 @@ except Unsupported:
     return done.stdout.strip()
 
 
+@pytest.mark.slow_but("keep")
 @ON_GLIBC
 @pytest.mark.sanitized  # sanitizers bring an allocator
 @pytest.mark.parametrize("allocator", ["keep", "one-arena"])

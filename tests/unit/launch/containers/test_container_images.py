@@ -119,6 +119,7 @@ def test_without_a_client_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     assert raised.value.code == "E_IMAGE"
 
 
+@pytest.mark.slow_but("GPU", "checkout")
 @pytest.mark.parametrize(
     ("request_", "word"),
     [
@@ -142,6 +143,7 @@ def test_a_plan_reaches_its_image() -> None:
     assert any(PINNED in line for line in reach_of(plan))
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_one_without_the_framework_is_not_installed(tmp_path: Path, docker: Path) -> None:
     missing = runner("mxnet@docker=image:1", tmp_path).missing

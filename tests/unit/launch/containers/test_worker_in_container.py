@@ -65,6 +65,7 @@ def test_it_prepares_answers_measures_and_ends(files: Files, tmp_path: Path, doc
     assert ended_within(worker.pid)
 
 
+@pytest.mark.slow
 def test_it_is_stopped_by_its_ids_on_this_machine(files: Files) -> None:
     with started() as worker:
         worker.prepare(files.request(), within_s=60)
@@ -75,6 +76,7 @@ def test_it_is_stopped_by_its_ids_on_this_machine(files: Files) -> None:
         assert worker.quit()
 
 
+@pytest.mark.slow
 def test_it_has_the_cores_and_the_priority_of_others() -> None:
     core = min(os.sched_getaffinity(0))
     with started(cores=[core]) as worker:
@@ -82,6 +84,7 @@ def test_it_has_the_cores_and_the_priority_of_others() -> None:
         assert os.getpriority(os.PRIO_PROCESS, worker.pid) == os.getpriority(os.PRIO_PROCESS, 0)
 
 
+@pytest.mark.slow_but("segfault")
 @pytest.mark.parametrize(
     ("variant", "outcome", "word"),
     [("segfault@compile", "crash", "SIGSEGV"), ("leave_with_words@compile", "exit", "status 1")],
@@ -93,6 +96,7 @@ def test_how_it_ended_is_reported_as_outside(files: Files, variant: str, outcome
     assert containers_in(docker) == []
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_ended_at_its_limit(files: Files, docker: Path) -> None:
     with started() as worker, pytest.raises(WorkerLost) as raised:
         worker.prepare(files.request("hang_in_native_code@compile"), within_s=1)
@@ -101,6 +105,7 @@ def test_one_that_hangs_is_ended_at_its_limit(files: Files, docker: Path) -> Non
     assert ended_within(worker.pid)
 
 
+@pytest.mark.slow
 def test_it_ends_with_a_parent_that_is_killed_while_it_is_stopped(docker: Path) -> None:
     code = f"""
         import time

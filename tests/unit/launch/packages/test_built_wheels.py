@@ -120,6 +120,7 @@ with interrupted_once():
 """
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_slow_build_and_all_that_it_started(source: Path, tmp_path: Path) -> None:
     """The backend of a build is a child of pip's, which kept running for as long as it took."""
     (source / "backend.py").write_text(

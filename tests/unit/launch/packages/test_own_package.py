@@ -89,6 +89,7 @@ def test_an_environment_depends_on_what_is_built_and_on_nothing_else(
     assert (environments.key_of(("torch==2",), Making("3.99")) != before) == changes
 
 
+@pytest.mark.slow
 def test_the_wheel_of_a_source_is_built_once(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIST_OF_BUILDS", str(tmp_path / "builds"))
     for _ in range(2):

@@ -52,6 +52,7 @@ def test_a_class_without_a_label_and_rows_that_do_not_count_are_left_out_of_the_
     assert value("roc_auc", scores, fewer) == pytest.approx(np.mean(each))
 
 
+@pytest.mark.slow
 def test_the_interval_of_an_area_is_over_items() -> None:
     labels = np.arange(ITEMS) % 2
     scores = RNG.standard_normal((ITEMS, 2)) + 0.5 * np.eye(2)[labels]

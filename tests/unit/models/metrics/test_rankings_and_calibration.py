@@ -81,6 +81,7 @@ def test_hits_among_the_first_are_scikit_learn_s() -> None:
     assert score_of("hit@2", [parts_of("hit@2", [SCORES], LABELS)]).interval == "Wilson"
 
 
+@pytest.mark.slow_but("spearman")
 @pytest.mark.parametrize("name", ["pearson", "spearman"])
 def test_correlations_are_scipy_s(name: str) -> None:
     labels = RNG.standard_normal(ITEMS)

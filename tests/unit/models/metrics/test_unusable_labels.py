@@ -111,6 +111,7 @@ def test_a_figure_that_is_not_finite_is_refused_and_not_written_as_null(metric: 
     assert refused.value.code == "E_METRIC"
 
 
+@pytest.mark.slow_but("f1")
 @pytest.mark.parametrize(
     "metric", ["top1", "precision", "recall", "f1", "f1@1", "mcc", "roc_auc", "perplexity", "brier", "ece"]
 )

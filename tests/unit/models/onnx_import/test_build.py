@@ -31,6 +31,7 @@ def _imported(work: Workload, folder: Path) -> tuple[Case, Graph]:
     return Case(work.spec.name, model, work.inputs, {}, 0, 0), load_graph(folder / "model.onnx")
 
 
+@pytest.mark.slow_but("convnet", "mlp", "attention", "resnet8", "digits")
 @pytest.mark.parametrize("library", _CHOSEN)
 @pytest.mark.parametrize("name", _MODELS)
 def test_an_imported_model_agrees_with_its_reference(name: str, library: LibraryName, tmp_path: Path) -> None:
@@ -44,6 +45,7 @@ def test_an_imported_model_agrees_with_its_reference(name: str, library: Library
         assert distance < _CLOSE[library]
 
 
+@pytest.mark.slow_but("convnet", "mlp", "attention")
 @pytest.mark.parametrize("name", _MODELS)
 def test_the_weights_of_an_imported_model_hash_as_those_of_the_model(name: str, tmp_path: Path) -> None:
     work = workload_of(name)
@@ -51,6 +53,7 @@ def test_the_weights_of_an_imported_model_hash_as_those_of_the_model(name: str, 
     assert hash_of({key: graph.weights[key] for key in work.weights}) == hash_of(work.weights)
 
 
+@pytest.mark.slow
 def test_an_imported_model_compiles_and_exports_without_graph_breaks(tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     work = workload_of("convnet")
@@ -82,6 +85,7 @@ def _transpositions(model: ImportedModel) -> int:
     return sum(isinstance(each, partial) and each.func.__name__ == "_transposed" for each in functions)
 
 
+@pytest.mark.slow_but("mobilenet_v2")
 @pytest.mark.parametrize("name", ["convnet", "mobilenet_v2"])
 def test_an_image_network_transposes_its_image_and_nothing_else(name: str, tmp_path: Path) -> None:
     pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")

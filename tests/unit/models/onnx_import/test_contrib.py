@@ -278,6 +278,7 @@ def test_an_operator_computes_what_onnx_runtime_computes(case: str, tmp_path: Pa
             np.testing.assert_allclose(found[name].astype(np.float64), right.astype(np.float64), rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.slow_but("21")
 @pytest.mark.parametrize("opset", [12, 21])
 def test_the_opset_of_the_file_makes_no_difference(opset: int, tmp_path: Path) -> None:
     for case in CASES:

@@ -45,6 +45,7 @@ def test_onnx_runtime_computes_the_same(name: str) -> None:
         np.testing.assert_allclose(found[output], right, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow_but("Scan")
 @pytest.mark.parametrize("library", EVERY[1:])
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.slope is not None])
 def test_gradients_are_those_of_the_loop_by_hand(name: str, library: LibraryName, tmp_path: Path) -> None:
@@ -118,6 +119,7 @@ def test_a_loop_that_never_ends_is_refused_at_once(limit: str, tmp_path: Path) -
     assert time.process_time() - began_s < 10
 
 
+@pytest.mark.slow_but("numpy")
 @pytest.mark.parametrize("library", EVERY)
 def test_a_loop_that_data_never_end_ends_at_the_limit(library: LibraryName, tmp_path: Path) -> None:
     """The reference is refused, and what traces a loop, and cannot raise in it, ends with it."""

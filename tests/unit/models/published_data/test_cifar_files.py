@@ -94,6 +94,7 @@ def saved_again(protocol: int) -> Callable[[Path], Path]:
     return written
 
 
+@pytest.mark.slow_but("binary_10", "python_100")
 @pytest.mark.parametrize("written", [python_10, binary_10, python_100, binary_100, *map(saved_again, range(6))])
 def test_images_classes_and_the_test_part_are_those_of_the_files(
     tmp_path: Path, written: Callable[[Path], Path]

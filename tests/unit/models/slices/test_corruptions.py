@@ -60,6 +60,7 @@ def test_what_int8_loses_more_on_corrupted_data_is_shown(metric: str) -> None:
     assert abs(found.change - found.elsewhere) > 4 * found.standard_error
 
 
+@pytest.mark.slow
 def test_contestants_that_lose_alike_are_called_different_in_at_most_5_percent() -> None:
     wrong, runs = 0, 300
     for seed in range(runs):

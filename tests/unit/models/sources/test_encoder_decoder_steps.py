@@ -43,6 +43,7 @@ def greedy(steps: Any, prompt: Any, *, fixed: bool) -> tuple[Any, Any, Any]:
     return torch.stack(tokens, dim=1), torch.stack(found, dim=1), state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["t5", *(pytest.param(each, marks=pytest.mark.slow) for each in ("bart", "marian"))])
 def test_tokens_are_those_of_generate_through_both_kinds_of_cache(tmp_path: Path, name: str) -> None:
     import torch

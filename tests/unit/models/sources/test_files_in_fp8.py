@@ -88,6 +88,7 @@ def test_right_runtimes_are_right_and_the_row_names_the_type(
         checked(materials, by_torch(model, inputs, tmp_path)["y"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["jax", "tensorflow"])
 def test_the_importer_gives_the_same_numbers_in_other_libraries(
     library: Any, in_eight_bits: tuple[Materials, Any]

@@ -13,6 +13,7 @@ from onnx_files import BOUND, masked_lookup, opened, source_of
 needs("onnx")
 
 
+@pytest.mark.slow_but("onnx", "torch")
 @pytest.mark.parametrize("package", ["torch", "openvino", "onnx", "onnxscript", "keras", "transformers"])
 def test_another_version_of_a_package_that_converts_opens_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str

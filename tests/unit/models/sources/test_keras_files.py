@@ -112,6 +112,7 @@ def test_a_layer_that_keeps_float32_leaves_no_float64_reference(tmp_path: Path) 
     assert "no float64 reference" in found.reference
 
 
+@pytest.mark.slow_but("bindings3", "bindings0")
 @pytest.mark.parametrize(
     ("bindings", "code"),
     [

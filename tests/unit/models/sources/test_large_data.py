@@ -36,6 +36,7 @@ def sparse(path: Path, items: int) -> np.ndarray:
     return array
 
 
+@pytest.mark.slow
 @needs_proc
 def test_the_memory_for_data_does_not_grow_with_them(tmp_path: Path) -> None:
     model = layers_beside(tmp_path / "m.onnx", layer_weights(1, WIDTH))

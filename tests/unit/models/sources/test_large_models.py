@@ -175,6 +175,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_reference_that_lacks_memory_says_what_takes_how_much(tmp_path: Path) -> None:
     """The product is as large as 4 GiB in float64; the process may have 3."""

@@ -27,6 +27,7 @@ def relu(path: Path, shape: Sequence[Any]) -> Path:
     return one_node(path, onnx.helper.make_node("Relu", ["x"], ["out"]), {"x": (FLOAT, list(shape))})
 
 
+@pytest.mark.slow_but("unk__749")
 @pytest.mark.parametrize("open_size", ["?", "-1", "unk__749", "", -1])
 def test_sizes_without_a_name_are_not_equal(tmp_path: Path, open_size: Any) -> None:
     path = relu(tmp_path / "m.onnx", [open_size, 3, open_size])
@@ -41,6 +42,7 @@ def test_a_size_of_0_is_an_open_one(tmp_path: Path) -> None:
     assert bundle.spec.inputs[0].shape == (2, 4)
 
 
+@pytest.mark.slow_but("shape0")
 @pytest.mark.parametrize(
     "shape", [["batch", 3, "?", "?"], ["batch", "sequence"], [None, 3], ["rows", "columns", "rows"]]
 )
@@ -123,12 +125,14 @@ def two_files(tmp_path: Path) -> tuple[str, str]:
     return str(one), str(other)
 
 
+@pytest.mark.slow
 def test_one_of_several_files_may_lack_a_dimension(two_files: tuple[str, str]) -> None:
     plan = plan_of(RaceRequest(models=two_files, contestants=Contestants("onnxruntime"), dims="batch=2,length=3"))
     assert [work.batch for work in plan.works] == [2, 2]
     assert all(work.source is not None and work.source.dims == dims_in("batch=2,length=3") for work in plan.works)
 
 
+@pytest.mark.slow
 def test_a_dimension_that_no_file_has_is_refused(two_files: tuple[str, str]) -> None:
     request = RaceRequest(models=two_files, contestants=Contestants("onnxruntime"), dims="batch=2,length=3,width=4")
     with pytest.raises(FairlapError) as refused:

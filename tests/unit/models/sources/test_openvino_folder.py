@@ -34,6 +34,7 @@ def test_a_conversion_that_fails_is_the_outcome_of_its_contestant_alone(
     assert "no such operator" in exported_openvino_folder(STEPS, [(1, 2, 5, 8)] * 2, tmp_path).why_not
 
 
+@pytest.mark.slow
 def test_an_encoder_beside_a_decoder_is_refused(tmp_path: Path) -> None:
     routes = exported_encoder_decoder(STEPS, [], [], None, tmp_path)
     assert "encoder" in routes[OPENVINO_GENAI].why_not

@@ -101,6 +101,7 @@ def in_keras(tmp_path: Path, function: str, **bindings: Any) -> Source:
     return source(tmp_path, IN_KERAS, function, **bindings)
 
 
+@pytest.mark.slow_but("by_name")
 @pytest.mark.parametrize("function", ["model", "by_name"])
 def test_leaves_of_a_jax_model_have_names_and_its_reference_is_in_float64(tmp_path: Path, function: str) -> None:
     folder, found = opened(in_jax(tmp_path, function), tmp_path)
@@ -143,6 +144,7 @@ def test_jax_and_tensorflow_run_a_jax_function_with_the_weights_that_were_read(t
     assert routes["onnx"].why_not
 
 
+@pytest.mark.slow
 def test_a_cast_in_the_code_of_a_jax_model_leaves_no_float64_reference(tmp_path: Path) -> None:
     _, found = opened(in_jax(tmp_path, "casting"), tmp_path)
     assert "W_NO_REFERENCE" in [notice.code for notice in found.notices]

@@ -130,6 +130,7 @@ def test_floats_are_drawn_evenly_from_a_range_that_is_asked_for(tmp_path: Path) 
     assert 220 < drawn.max() <= 255.5
 
 
+@pytest.mark.slow_but("nodes1")
 @pytest.mark.parametrize(
     ("nodes", "steps"),
     [

@@ -294,6 +294,7 @@ def averaging(operator: str, path: Path) -> Path:
     return saved(path, nodes[operator], {"x": (FLOAT, [*PHOTO_SHAPE])}, {"ones": ones})
 
 
+@pytest.mark.slow_but("Gemm", "MatMul", "Einsum")
 @pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv", "Einsum"])
 @pytest.mark.parametrize("photo", ["plain", "ordinary"])
 def test_a_mean_of_a_photo_may_be_written_as_a_product(operator: str, photo: str, tmp_path: Path) -> None:

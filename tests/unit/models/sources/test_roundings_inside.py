@@ -157,6 +157,7 @@ def photo_and_materials(
         return request.param, materials_of(source, folder)
 
 
+@pytest.mark.slow_but("white")
 def test_the_float64_reference_is_what_is_computed_by_hand(photo_and_materials: tuple[str, Materials]) -> None:
     name, materials = photo_and_materials
     wide = {key: array.astype(np.float64) for key, array in WEIGHTS.items()}
@@ -239,6 +240,7 @@ def test_another_epsilon_is_wrong_where_it_matters(photo_and_materials: tuple[st
     assert share_of_tolerance(materials, answer(PHOTOS[name], epsilon=1e-3)) > 1
 
 
+@pytest.mark.slow_but("coloured")
 @pytest.mark.parametrize("how", ["swapped channels", "a lost shift"])
 @pytest.mark.parametrize("name", ["black", "white", "coloured"])
 def test_weights_of_plain_photos_in_whole_numbers_are_checked_too(name: str, how: str, tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def test_tensorflow_runs_it_with_the_weights_of_the_folder(tmp_path: Path) -> No
     require_weights(materials, hash_of(weights_of_tensors(work, implementation.canonical, model.variables_by_name)))
 
 
+@pytest.mark.slow
 def test_litert_runs_what_tensorflow_converts(tmp_path: Path) -> None:
     interpreters = pytest.importorskip("ai_edge_litert.interpreter", reason="`make test` installs it and runs this")
     materials = materials_of(source_of(saved(tmp_path / "net"), batch=3), tmp_path)

@@ -114,6 +114,7 @@ def opened_model(tmp_path_factory: pytest.TempPathFactory) -> OpenedModel:
         return OpenedModel(folder, bundle, started, dict(os.environ))
 
 
+@pytest.mark.slow_but("named")
 @pytest.mark.parametrize("name", ["model", "named"])
 def test_the_reference_is_in_float64_also_where_the_module_casts(
     tmp_path: Path, module: str, name: str, opened_model: OpenedModel
@@ -187,6 +188,7 @@ def _refused() -> TorchSource:
     raise SourceError("the package is too old")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_exported_goes_by_its_plainer_form_where_it_has_one(tmp_path: Path) -> None:
     pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
     example = {"x": torch.zeros(2, 4)}

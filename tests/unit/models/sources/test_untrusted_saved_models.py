@@ -154,6 +154,7 @@ def test_a_saver_that_is_a_function_of_the_model_needs_trust(tmp_path: Path) -> 
     refusal(changed(saved_model_that(tmp_path / "net", doubled), change))
 
 
+@pytest.mark.slow
 def test_layers_of_keras_as_they_are_exported_need_no_trust(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     if keras.backend.backend() != "tensorflow":

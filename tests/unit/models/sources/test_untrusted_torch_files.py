@@ -153,6 +153,7 @@ def test_a_layout_of_inputs_imports_nothing(tmp_path: Path, layout: str) -> None
     assert refusal(changed_program(tmp_path / "evil.pt2", change), tmp_path) == "E_SOURCE_TRUST"
 
 
+@pytest.mark.slow
 def test_outputs_of_transformers_are_read_as_dicts_and_not_imported(tmp_path: Path) -> None:
     """A name of a class that does not exist, or that would run code when it is imported."""
     name = "transformers.there_is_no_such_module.Output"
@@ -174,6 +175,7 @@ def test_outputs_of_transformers_are_read_as_dicts_and_not_imported(tmp_path: Pa
         assert refusal(changed(context), tmp_path) == "E_SOURCE_TRUST"
 
 
+@pytest.mark.slow_but("code.so", "custom_obj")
 @pytest.mark.parametrize(
     "member",
     ["data/constants/opaque_obj_0", "data/constants/custom_obj_0", "data/aotinductor/model/code.so", "models/2.json"],
@@ -209,6 +211,7 @@ def test_an_older_format_is_not_read_where_this_one_fails(tmp_path: Path) -> Non
     assert refused.value.code in ("E_SOURCE", "E_SOURCE_TRUST")
 
 
+@pytest.mark.slow
 def test_what_real_modules_need_is_read(tmp_path: Path) -> None:
     """Free sizes, branches, nested keyword inputs, names that are no identifiers, recurrent layers."""
     nn, free = torch.nn, torch.export.Dim("batch", min=4, max=64)

@@ -184,6 +184,7 @@ def called(double: DoubleModule, x: Any, weights: Mapping[str, np.ndarray]) -> n
     return double(weights, lambda module: {"y": module(x.double())})["y"]
 
 
+@pytest.mark.slow_but("0-")
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.parametrize("kept_bytes", [0, 2**40])
 def test_answers_are_those_of_the_module_in_float64(

@@ -84,6 +84,7 @@ def test_float32_is_right_with_room_to_spare(materials: Materials) -> None:
 CHANGES_MUCH = ("an ignored mask", "clamped ids", "a transposed weight", "another order of the axes")
 
 
+@pytest.mark.slow_but("fp8", "bf16")
 @pytest.mark.parametrize("precision", PRECISIONS_OF_MODELS)
 @pytest.mark.parametrize("how", CHANGES_MUCH)
 def test_a_lower_precision_hides_no_wrong_conversion(materials: Materials, how: str, precision: Precision) -> None:

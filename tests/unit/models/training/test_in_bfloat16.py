@@ -54,6 +54,7 @@ def test_in_float32_nothing_changes() -> None:
     assert all(np.array_equal(array, again.expected[name]) for name, array in found.expected.items())
 
 
+@pytest.mark.slow_but("bf16-training0")
 @pytest.mark.parametrize("training", [SGD, ADAM])
 @pytest.mark.parametrize("precision", IN_BFLOAT16)
 def test_other_roundings_are_right_and_far_from_the_limit(precision: Precision, training: Training) -> None:
@@ -78,6 +79,7 @@ def test_what_is_kept_in_bfloat16_has_eight_bits_and_small_moves_are_lost() -> N
     assert np.count_nonzero(exercise("fp32").taken()[norm] != exercise("fp32").start.named()[norm]) == start[norm].size
 
 
+@pytest.mark.slow_but("bf16")
 @pytest.mark.parametrize("precision", IN_BFLOAT16)
 @pytest.mark.parametrize("times", [0.5, 2.0])
 def test_another_learning_rate_is_found_and_named(precision: Precision, times: float) -> None:

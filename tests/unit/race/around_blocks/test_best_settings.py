@@ -260,6 +260,7 @@ def test_a_default_that_does_not_run_ends_the_search(monkeypatch: pytest.MonkeyP
     assert {each.why[-9:] for each in search.tries if not each.settings} == {"[E_CRASH]"}
 
 
+@pytest.mark.slow
 def test_a_slow_candidate_ends_with_the_budget_and_is_recorded_as_not_finished(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

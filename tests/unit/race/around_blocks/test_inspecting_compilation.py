@@ -127,6 +127,7 @@ def test_a_type_of_numbers_that_no_input_holds_is_reported(asked: Run) -> None:
     assert "integers" in rows_of(asked)["example:compiles"].recompile_absent["int64"]
 
 
+@pytest.mark.slow
 def test_a_crash_at_another_batch_keeps_what_was_found_and_leaves_the_race_as_it_was() -> None:
     run = raced("example:crash-at-others,example:compiles", 3)
     rows = rows_of(run)
@@ -136,6 +137,7 @@ def test_a_crash_at_another_batch_keeps_what_was_found_and_leaves_the_race_as_it
     assert "3" in rows["example:compiles"].recompile_stall_s
 
 
+@pytest.mark.slow
 def test_only_contestants_that_finished_are_asked_and_each_once() -> None:
     run = raced("example:raises,example:one-batch", 2)
     assert [each.contestant for each in run.compilations] == ["example:one-batch"]
@@ -157,6 +159,7 @@ def test_nothing_is_asked_unless_it_was_requested() -> None:
     assert (row.recompile_stall_s, row.recompile_absent) == ({}, {})
 
 
+@pytest.mark.slow
 def test_inputs_of_a_users_model_are_repeated_and_one_built_from_its_file_stays_at_its_batch(tmp_path: Path) -> None:
     model = tmp_path / "m.linear.json"
     model.write_text(json.dumps({"matrix": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]}))
@@ -168,6 +171,7 @@ def test_inputs_of_a_users_model_are_repeated_and_one_built_from_its_file_stays_
     assert "--batch" in rows["example:one-batch"].recompile_absent["9"]
 
 
+@pytest.mark.slow
 def test_another_size_of_the_model_is_compiled_for_or_built_again_and_compared_with_a_process_prepared_for_it() -> None:
     run = raced("example:compiles,example:one-batch", model="convnet", others=(OtherInputs(size="image", to=16),))
     by_name = {found.contestant: found.batches[0] for found in run.compilations}

@@ -110,6 +110,7 @@ def test_larger_batches_are_answered_rightly_measured_and_in_the_row() -> None:
     assert row.absent["peak_power_w"] == row.absent["mean_power_w"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example_without_groups")
 def test_memory_that_the_search_may_not_use_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(largest_batch, "available_memory_bytes", lambda: 10 * MIB)
@@ -140,6 +141,7 @@ def test_a_model_without_a_batch_of_items_has_a_reason() -> None:
     assert not found.tries
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example_without_groups")
 def test_a_run_without_its_largest_batches_is_not_over() -> None:
     run = run_of_one_block("example", Work("mlp", 2), seconds=0.02, max_batch=2)

@@ -182,6 +182,7 @@ def test_a_folder_for_traces_needs_profiles_and_a_place_that_can_be_written(tmp_
     assert not (tmp_path / "traces").exists()  # the first trace makes it
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example")
 def test_a_profile_process_that_is_lost_is_an_outcome_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

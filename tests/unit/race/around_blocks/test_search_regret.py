@@ -44,6 +44,7 @@ def wrong_share(noise: Noise, blocks: int, true: dict[Settings, float]) -> tuple
     return wrong / SEARCHES, level
 
 
+@pytest.mark.slow_but("tiny")
 @pytest.mark.parametrize("blocks", [3, 4])
 @pytest.mark.parametrize("name", NOISES)
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_
     assert str(tmp_path / "mine.npy") in process.message
 
 
+@pytest.mark.slow_but("first layer")
 @pytest.mark.parametrize("number", [3e38, 3e25], ids=["in the first layer", "in a square"])
 def test_finite_data_that_overflow_in_the_model_are_to_blame_and_no_contestant(tmp_path: Path, number: float) -> None:
     np.save(tmp_path / "mine.npy", np.full((30, 784), number, np.float32))
@@ -161,6 +162,7 @@ def search(contestant: str, scratch: Path) -> None:
         smallest_memory(trial, GroupsHere(None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contestant", "says"), [("example", ""), ("example:fed-shifted", "fed batch 0")])
 def test_the_search_for_the_smallest_memory_feeds_its_tries(
     contestant: str, says: str, tmp_path: Path, tried: list[str]

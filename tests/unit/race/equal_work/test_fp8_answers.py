@@ -72,6 +72,7 @@ def require_right_answers(materials: Materials, model: Any) -> None:
         require_right(array_errors(materials, found, which, "before"), {})
 
 
+@pytest.mark.slow_but("convnet")
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_built_in_model_in_fp8_is_right_and_off_by_more_than_float32_allows(name: str) -> None:
     materials = materials_for(Work(name, 2, precision="fp8"), 0)

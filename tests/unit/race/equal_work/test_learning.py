@@ -105,6 +105,7 @@ def test_where_evaluation_counts_its_time_is_part_of_that_to_the_score(
     assert all(error.right for error in errors)
 
 
+@pytest.mark.slow_but("zeros_like")
 @pytest.mark.parametrize(
     "answer",
     [np.zeros_like, lambda each: each[:-1], lambda each: each[::-1].copy(), lambda each: each * np.float32(1.01)],
@@ -185,6 +186,7 @@ OTHERS: dict[str, tuple[Training, Batches]] = {
 }
 
 
+@pytest.mark.slow_but("shuffled", "momentum")
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_training_is_found_after_the_first_epoch(name: str, materials: Materials, tmp_path: Path) -> None:
     training, batches = OTHERS[name]

@@ -59,6 +59,7 @@ def test_a_file_that_shrinks_while_it_is_fed_from_ends_the_race_and_blames_no_co
     assert running.ended_early.startswith(f"{file} became shorter")
 
 
+@pytest.mark.slow
 def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +89,7 @@ def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
     ]
 
 
+@pytest.mark.slow_but("unlink")
 @pytest.mark.parametrize(
     ("harm", "says"),
     [(lambda file: os.truncate(file, 4096), "became shorter"), (Path.unlink, "can no longer be read")],
@@ -103,6 +105,7 @@ def test_a_race_whose_data_is_lost_ends_once_and_keeps_what_was_measured(
     assert running.ended_early.startswith(f"{file} {says}")
 
 
+@pytest.mark.slow
 def test_the_command_says_once_that_data_was_lost_how_to_go_on_and_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,6 +120,7 @@ def test_the_command_says_once_that_data_was_lost_how_to_go_on_and_fails(
     assert told.count("mine.npy can no longer be read") == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_under_a_race_does_not_make_one_figure_of_two_sets_of_data(tmp_path: Path) -> None:
     file = images(tmp_path, 64)
     running = Race(planned("example,example:slow", str(file)))
@@ -134,6 +138,7 @@ def test_a_file_that_changes_under_a_race_does_not_make_one_figure_of_two_sets_o
     assert f"{file} changed" in second.message
 
 
+@pytest.mark.slow
 def test_a_file_that_is_written_anew_with_the_same_samples_is_the_same_data(tmp_path: Path) -> None:
     file = images(tmp_path, 64)
     running = Race(planned("example,example:slow", str(file)))
@@ -181,6 +186,7 @@ def test_a_run_is_resumed_on_the_data_that_it_was_fed_and_on_no_other(tmp_path: 
     assert [process.outcome for process in processes_of(run_id)] == ["finished", "finished"]
 
 
+@pytest.mark.slow
 def test_a_rerun_says_whether_the_data_differ(tmp_path: Path) -> None:
     run, file = stored(tmp_path, blocks=1)
     assert "no known change of machine, versions and data" in fairlap("rerun", run).output
@@ -191,6 +197,7 @@ def test_a_rerun_says_whether_the_data_differ(tmp_path: Path) -> None:
     assert "no known change" not in told
 
 
+@pytest.mark.slow
 def test_a_search_for_the_smallest_memory_that_lost_its_data_has_found_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def scores(curve: LearningCurve) -> list[float | None]:
     return [each.score for each in curve.evaluations]
 
 
+@pytest.mark.slow_but("3-0.7")
 @needs_package("sklearn")
 @pytest.mark.parametrize("to_score", [0.7, 0.87])
 @pytest.mark.parametrize("every", [3, 4, 32])
@@ -113,6 +114,7 @@ def test_the_score_is_reached_in_the_same_epoch_as_if_each_were_scored(
     assert seldom.is_scored
 
 
+@pytest.mark.slow
 @needs_package("sklearn")
 def test_a_score_that_is_lost_again_before_the_next_one_is_not_seen(materials: Materials, tmp_path: Path) -> None:
     each_one = scores(trained(learner(materials, tmp_path, to_score=0.9), materials).curve)
@@ -129,6 +131,7 @@ def test_the_last_epoch_is_scored_also_where_the_score_is_not_reached(materials:
     assert [score is not None for score in found] == [True, True, False, False, True]
 
 
+@pytest.mark.slow
 @needs_package("sklearn")
 def test_training_that_the_budget_ends_is_scored_where_it_ended(materials: Materials, tmp_path: Path) -> None:
     reached = trained(learner(materials, tmp_path, to_score=0.7), materials).curve

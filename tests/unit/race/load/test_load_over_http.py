@@ -64,6 +64,7 @@ def server(fault: str = "", slow_s: float = 0.0) -> ModelServer:
     return model
 
 
+@pytest.mark.slow
 def test_every_serving_thread_has_a_connection_and_the_largest_rate_is_found() -> None:
     with server() as model:
         [process] = raced(model.v2).values()

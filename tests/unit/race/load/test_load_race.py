@@ -104,6 +104,7 @@ def test_contestants_take_turns_and_each_finds_a_rate_below_what_its_calls_allow
         assert all(error.right for error in errors)
 
 
+@pytest.mark.slow_but("keeps", "drops")
 @pytest.mark.parametrize(
     ("variant", "code"),
     [("drops", "E_DROPPED_REQUESTS"), ("keeps", "E_KEPT_ANSWERS"), ("wrong", "E_OUTPUT")],
@@ -115,6 +116,7 @@ def test_a_contestant_that_cheats_under_load_alone_is_disqualified(variant: str,
     assert process.load.trials  # what it showed until then is kept
 
 
+@pytest.mark.slow
 def test_a_request_that_is_never_answered_disqualifies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_run, "_GIVE_UP_S", 0.5)
     monkeypatch.setattr(load_run, "_GIVE_UP_TRIALS", 1.0)
@@ -122,6 +124,7 @@ def test_a_request_that_is_never_answered_disqualifies(monkeypatch: pytest.Monke
     assert (process.outcome, process.code) == ("disqualified", "E_DROPPED_REQUESTS"), process.message
 
 
+@pytest.mark.slow
 def test_a_bound_below_a_single_call_is_met_at_no_rate() -> None:
     plan = plan_of("served", Load(0.9, 0.001, trial_s=0.1), blocks=2)
     race = run_race(plan)
@@ -130,6 +133,7 @@ def test_a_bound_below_a_single_call_is_met_at_no_rate() -> None:
     assert row.largest_rate_limited_by == "lone request"
 
 
+@pytest.mark.slow
 def test_several_workers_serve_batches_whose_answers_are_right() -> None:
     [process] = raced(plan_of("served", Load(0.9, 0.1, workers=2, largest_batch=4, trial_s=0.1))).values()
     assert process.outcome == "finished", process.message
@@ -190,6 +194,7 @@ def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tm
     assert "Result is : VALID" in of_timed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_loadgen_is_served_by_as_many_threads_as_were_asked_for(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -205,12 +210,14 @@ def test_loadgen_is_served_by_as_many_threads_as_were_asked_for(
     assert (tmp_path / "met").exists() is (workers == 2)
 
 
+@pytest.mark.slow
 def test_a_contestant_whose_answers_are_wrong_in_loadgen_is_disqualified() -> None:
     pytest.importorskip("mlperf_loadgen")
     [process] = raced(plan_of("served:wrong", Load(0.99, 0.0, trial_s=0.1, scenario="offline"))).values()
     assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message
 
 
+@pytest.mark.slow_but("offline")
 @pytest.mark.parametrize("scenario", ["single-stream", "offline"])
 def test_a_contestant_whose_answers_are_wrong_only_while_loadgen_times_it_is_disqualified(scenario: Scenario) -> None:
     """Where each item is asked about once, for accuracy, all of its answers are right."""

@@ -85,6 +85,7 @@ def rate_of_md1(service_s: float, bound_s: float, percentile: float) -> float:
     return low
 
 
+@pytest.mark.slow_but("0.9-0.004")
 @pytest.mark.parametrize(("percentile", "bound_s"), [(0.99, 6 * MS), (0.9, 4 * MS), (0.5, 2.2 * MS)])
 def test_the_rate_of_a_queue_of_known_service_times_is_found(percentile: float, bound_s: float) -> None:
     truth = rate_of_md1(MS, bound_s, percentile)

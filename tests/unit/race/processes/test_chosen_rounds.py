@@ -79,6 +79,7 @@ class TestChoice:
         assert rounds_of(plan, plan.blocks[4], processes_of(plan, 4)) == 10
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.usefixtures("example")
 def test_a_block_has_the_rounds_that_its_plan_names_and_the_store_says_what_they_took() -> None:
@@ -94,6 +95,7 @@ def test_a_block_has_the_rounds_that_its_plan_names_and_the_store_says_what_they
     assert [process.dealt for process in race.processes if process.contestant == "example:slow"] == [0, 0]
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.usefixtures("example")
 def test_memory_as_found_stays_as_it_was_found() -> None:

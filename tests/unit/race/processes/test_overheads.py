@@ -50,6 +50,7 @@ def test_one_process_of_each_contestant_times_an_empty_call_and_still_knows_its_
     assert 2e6 < slow.overhead_ns < 10 * slow.headline_ns  # measured at other times, when the machine may be busier
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_lost_over_it_keeps_its_times(monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(worker: WorkerProcess) -> NoReturn:
         worker.end()
@@ -63,6 +64,7 @@ def test_a_worker_that_is_lost_over_it_keeps_its_times(monkeypatch: pytest.Monke
     assert process.overhead_absent == "ended by SIGSEGV"
 
 
+@pytest.mark.slow
 def test_a_program_in_another_language_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(worker: WorkerProcess) -> NoReturn:
         raise AssertionError("asked")

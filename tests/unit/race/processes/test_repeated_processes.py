@@ -84,6 +84,7 @@ class Scripted(DeviceSlowdown):
         return {SLOWED: self.shares.pop(0)}
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 @pytest.mark.usefixtures("example")
 @needs_proc

@@ -200,6 +200,7 @@ def test_a_plan_that_shares_is_saved_moved_to_other_cores_and_made_longer(tmp_pa
     assert [len(each) for each in works_by_process(with_blocks(plan, 5))] == [1] * 4 + [4] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("serial")
 def test_a_process_takes_its_works_in_turn_and_only_the_first_has_figures_of_a_whole_process() -> None:
     plan = drawn("serial,serial:wrong", batches=(1, 2), blocks=2, measuring=Measuring(seconds=0.02, rounds=2))

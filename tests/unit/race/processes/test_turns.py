@@ -64,6 +64,7 @@ def test_the_first_block_starts_alone_and_only_it_says_how_long_a_start_takes(
     assert {process.data_seed for process in processes} == {0, 1}
 
 
+@pytest.mark.slow
 def test_what_compiles_for_long_starts_its_second_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProcessResult, "compile_s", lambda process: 2.0 if process.contestant == "example" else None)
     processes = raced(planned("example,example:slow"))
@@ -94,6 +95,7 @@ def test_nobody_runs_while_another_has_its_turn(monkeypatch: pytest.MonkeyPatch)
     assert set(states) <= {"T", "Z"}
 
 
+@pytest.mark.slow
 def test_those_that_do_not_fit_into_memory_together_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "available_memory_bytes", lambda: 10**6)
     processes = raced(planned("example,example:slow", blocks=1))
@@ -114,6 +116,7 @@ def test_one_that_is_lost_in_a_block_leaves_the_others_their_rounds(variant: str
     assert {len(process.rounds_ns) for process in finished} == {4}
 
 
+@pytest.mark.slow
 def test_a_disqualified_contestant_and_one_that_never_finishes_are_run_no_more() -> None:
     processes = raced(planned("example,example:nan,example:raises", blocks=3))
     ran = [process.contestant for process in processes]
@@ -139,6 +142,7 @@ def test_a_row_says_where_what_its_contestant_leaves_behind_is_not_seen(monkeypa
     assert "W_ORPHANS" in {notice.code for notice in process.warnings}
 
 
+@pytest.mark.slow
 def test_a_contestant_whose_first_calls_after_a_pause_take_longer_reads_what_its_other_calls_take() -> None:
     """Two calls of 80 ms after each pause, then calls of 8 ms; a turn lasts for 100 ms.
 

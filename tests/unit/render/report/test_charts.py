@@ -41,6 +41,7 @@ def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
     assert re.findall(r">(\d+ \w+B)<", memory) == [f"{each} MiB" for each in (16, 32, 48, 64, 80)]
 
 
+@pytest.mark.slow_but("separately")
 @pytest.mark.parametrize("together", [True, False], ids=["ranked together", "raced separately"])
 def test_time_against_error_is_drawn_where_several_precisions_were_raced(together: bool) -> None:
     plan = planned(precision=("fp32", "bf16", "int8"), across_precisions=together, max_drop=Share("1%"))
@@ -104,6 +105,7 @@ def test_models_that_are_no_sizes_of_one_family_have_no_such_chart() -> None:
     assert "judged_by_parameters" not in {chart.key for chart in charts_of(found, tables)}
 
 
+@pytest.mark.slow
 def test_the_roofline_has_every_row_under_lines_that_meet_at_the_peak(tmp_path: Path) -> None:
     cost = CallCost(moved_bytes=3e6, working_set_bytes=4e6, operators=1, operations=1e8)
     shown = results_of(a_run_under_roofs(cost), "r")
@@ -207,6 +209,7 @@ def _texts(svg: bytes) -> list[str]:
     return [text.strip() for text in ElementTree.fromstring(svg).itertext() if text.strip()]
 
 
+@pytest.mark.slow
 def test_the_picture_of_several_batches_is_a_curve_of_the_times_per_item_and_one_of_the_memory() -> None:
     run = run_of(batches=(1, 2, 4, 8, 16))
     for process in run.processes:  # a call of any batch takes one or two milliseconds
@@ -230,6 +233,7 @@ def test_the_picture_of_several_batches_is_a_curve_of_the_times_per_item_and_one
     assert not any("by batch size" in text for text in one)
 
 
+@pytest.mark.slow
 def test_a_chart_over_batches_is_written_once_with_all_of_them_in_its_subtitle(tmp_path: Path) -> None:
     written = {path.name for path in write_charts(results_of(run_of(batches=(4, 8)), "r"), tmp_path)}
     for key in ("judged_by_batch", "time_per_item_by_batch", "sweep", "peak_by_batch"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.charts.parts.static import static_spec
@@ -10,6 +11,7 @@ from fairlap.results.results import results_of
 from runs_to_show import HOSTILE, PLAIN, SCRIPT, fed, run_of
 
 
+@pytest.mark.slow
 def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:
     page = page_of(results_of(fed(PLAIN), "r"))
     assert ">Feeding</h2>" in page

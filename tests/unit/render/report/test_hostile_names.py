@@ -72,6 +72,7 @@ def _plain_marks() -> dict[str, int]:
     return _marks(_named(*CONTESTANTS))
 
 
+@pytest.mark.slow_but("names1")
 @pytest.mark.parametrize("names", [NAMES[::2], NAMES[1::2]])
 def test_a_picture_has_all_its_shapes(names: list[str]) -> None:
     assert len(_plain_marks()) >= 6
@@ -112,6 +113,7 @@ class _Forms(HTMLParser):
         self._in_island = False
 
 
+@pytest.mark.slow_but(first=5)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_program_of_a_page_finds_every_name_of_its_data_in_its_forms(name: str) -> None:
     found = _Forms(page_of(_named(name, "jax:fast")))

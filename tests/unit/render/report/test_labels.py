@@ -38,6 +38,7 @@ def test_names_that_no_cut_tells_apart_stay_whole() -> None:
     assert short_names(names, WIDE) == dict(zip(names, names, strict=True))
 
 
+@pytest.mark.slow
 def test_no_two_lines_and_no_two_keys_of_a_chart_have_the_same_label(tmp_path: Path) -> None:
     shown = results_of(run_of(HOSTS, batches=(4,)), "r", samples=samples)
     for path in write_charts(shown, tmp_path):

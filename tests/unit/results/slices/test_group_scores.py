@@ -58,6 +58,7 @@ def test_figures_are_those_by_hand() -> None:
     assert young.apart.low < young.apart.value < (young.apart.high or 0) < 0
 
 
+@pytest.mark.slow
 def test_the_order_in_which_contestants_answer_does_not_matter() -> None:
     turned = grouped_run()
     turned.processes.reverse()
@@ -67,6 +68,7 @@ def test_the_order_in_which_contestants_answer_does_not_matter() -> None:
     assert seeds == {2}
 
 
+@pytest.mark.slow
 def test_a_baseline_and_a_ranking_across_precisions_choose_what_is_compared() -> None:
     assert score(row_of(grouped_results(baseline="jax"), "torch", "fp32")).against == "jax"
     across = grouped_results(across_precisions=True)

@@ -53,6 +53,7 @@ def medians_us(found: InProcessComparison) -> dict[str, float]:
     return {row.name: row.median_ns / 1000 for row in found.rows}
 
 
+@pytest.mark.slow_but("2")
 @pytest.mark.parametrize("contestants", [2, 3])
 def test_a_callable_that_slows_others_is_named_in_their_rows_and_alone_they_are_not_slowed(contestants: int) -> None:
     slowed = {f"slowed {number}": Disturbed() for number in range(1, contestants)}

@@ -139,6 +139,7 @@ def test_a_target_ends_when_every_interval_is_narrow(engine: Install) -> None:
     assert "target met" in found.ended_early
 
 
+@pytest.mark.slow
 def test_types_and_layouts_are_curves_of_their_own(engine: Install) -> None:
     engine(flat=lambda n: 100 + n, steep=lambda n: 100 + 2 * n)
     axes = {"n": "16..256:x2", "dtype": ("float32", "float64"), "layout": ("contiguous", "strided")}

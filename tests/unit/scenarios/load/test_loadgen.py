@@ -137,6 +137,7 @@ def test_offline_counts_tokens_per_second_and_a_query_of_several_none(tmp_path: 
     assert (found.tokens_per_s, found.first_token_s) == (None, {})
 
 
+@pytest.mark.slow_but("first_token")
 @pytest.mark.parametrize(
     ("bounds", "missed"),
     [
@@ -211,6 +212,7 @@ def test_a_run_that_proves_too_short_is_repeated_with_more_queries(tmp_path: Pat
     assert result.samples > 10
 
 
+@pytest.mark.slow_but("server")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_an_exception_in_the_contestant_ends_the_run_and_the_next_one_works(scenario: Scenario, tmp_path: Path) -> None:
     calls: list[int] = []
@@ -225,6 +227,7 @@ def test_an_exception_in_the_contestant_ends_the_run_and_the_next_one_works(scen
     assert run_loadgen(request(scenario, tmp_path), ITEMS, sleeping(0)).queries > 0
 
 
+@pytest.mark.slow_but("single-stream", "server")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_contestant_that_hangs_is_given_up_and_the_next_run_works(scenario: Scenario, tmp_path: Path) -> None:
     released = threading.Event()

@@ -158,6 +158,7 @@ def overloaded(folder: Path, server: StreamingServer, overload: Overload, **more
     )
 
 
+@pytest.mark.slow
 def test_a_server_is_watched_beyond_its_capacity_and_after_it(tmp_path: Path) -> None:
     """It answers 50 a second; the overload brings 100 for 0.3 s, and what is left takes half a second.
 

@@ -79,6 +79,7 @@ def test_nothing_is_left_of_the_known_server() -> None:
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
 
+@pytest.mark.slow_but("how0")
 @needs_httpx
 @pytest.mark.parametrize("how", [{}, {"rate": None, "concurrency": 2}])
 def test_a_row_has_what_the_client_adds(how: dict[str, Any], prompts: Path) -> None:
@@ -100,6 +101,7 @@ def test_a_row_has_what_the_client_adds(how: dict[str, Any], prompts: Path) -> N
     assert "100" in row.scenario_absent["client_first_token_p99_ns"]
 
 
+@pytest.mark.slow
 @needs_httpx
 def test_the_client_neither_thinks_nor_converses_when_what_it_adds_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +152,7 @@ def test_a_client_that_is_slow_to_send_is_found_and_its_row_is_not_ranked(
     assert row.place is None
 
 
+@pytest.mark.slow
 @needs_httpx
 def test_a_client_that_is_slow_to_read_is_found_by_each_token(prompts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class SlowReader(EventReader):
@@ -165,6 +168,7 @@ def test_a_client_that_is_slow_to_read_is_found_by_each_token(prompts: Path, mon
     assert codes(row) >= {"E_CLIENT_LIMIT"}
 
 
+@pytest.mark.slow
 @needs_httpx
 def test_a_queue_at_a_server_that_is_overloaded_is_not_the_clients(prompts: Path) -> None:
     with in_a_process(each_ms=3.0, slots=1) as server:  # 21 ms of an answer, at 200 a second
@@ -259,6 +263,7 @@ def test_times_of_a_null_server_are_said_to_be_the_clients(prompts: Path) -> Non
     assert "W_CLIENT_FLOOR" in codes(row)
 
 
+@pytest.mark.slow
 @needs_httpx
 def test_times_far_above_the_clients_are_not(prompts: Path) -> None:
     named = []

@@ -136,7 +136,7 @@ def test_each_token_is_stamped_soon_after_the_server_wrote_it() -> None:
 
 def test_a_server_by_grpc_races_one_by_http_and_gets_the_same_prompts(prompts: Path, servers: ExitStack) -> None:
     fast = servers.enter_context(GrpcStreamingServer(first_ms=4.0))
-    slow = servers.enter_context(StreamingServer(first_ms=400.0))
+    slow = servers.enter_context(StreamingServer(first_ms=100.0))
     found = raced_by_name(prompts, slow.at(), fast.at(), blocks=6, rate=50.0, trial=0.4)
     assert [row.contestant for row in found.rows] == [fast.at(), slow.at()]
     assert found.rows[1].verdict == "slower"

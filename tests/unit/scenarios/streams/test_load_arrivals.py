@@ -103,6 +103,7 @@ def by_users(users: int, think_s: float, service_s: float, requests: int, seed: 
     return figures_of(served, Bounds(first_token_s=1e9)), float(Tokens.of(served).end_to_end_ns.mean()) / 1e9
 
 
+@pytest.mark.slow_but("4")
 @pytest.mark.parametrize("users", [1, 4, 12])
 def test_users_who_think_get_what_the_machine_repairman_model_says(users: int) -> None:
     think_s, service_s = 0.08, 0.01

@@ -66,6 +66,7 @@ def test_one_that_reads_slowly_takes_as_long_as_its_bytes_do() -> None:
     assert slow.events[-1][0] - slow.events[0][0] > 0.5e9 * TOKENS * 500 / 40_000  # while it reads, not at the end
 
 
+@pytest.mark.slow
 def test_the_time_in_which_a_slow_client_reads_is_not_the_servers() -> None:
     """The server has a second for an answer, and the client takes more than two to read it."""
     with StreamingServer(padding=500) as server:
@@ -106,6 +107,7 @@ def found_in(folder: Path, server: StreamingServer, **asked: Any) -> tuple[Manne
     return shown.manners, row_of(results, server)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("works_on", [False, True])
 def test_who_hung_up_was_not_dropped_and_a_server_may_work_on(works_on: bool, tmp_path: Path) -> None:
     with StreamingServer(each_ms=10.0, slots=1, works_on=works_on) as server:
@@ -122,6 +124,7 @@ def test_who_hung_up_was_not_dropped_and_a_server_may_work_on(works_on: bool, tm
     assert "work_after_hang_up_share" in row.scenario_figures
 
 
+@pytest.mark.slow
 def test_slow_clients_keep_others_waiting_where_a_server_waits_for_them(tmp_path: Path) -> None:
     """The other server leaves what they have not read to the system, and serves the next.
 

@@ -73,6 +73,7 @@ def test_prompts_are_sent_as_they_are_where_all_of_them_is_shared() -> None:
     assert {tuple(each) for each in texts_of(1.0, 1)} == {(f"p{number}",) * 99 for number in range(5)}
 
 
+@pytest.mark.slow_but("0.3-0.2")
 @pytest.mark.parametrize(("share", "least", "most"), [(None, 0.0, 0.0), (0.3, 0.2, 0.31), (1.0, 0.8, 1.0)])
 def test_cached_tokens_are_counted_and_more_than_asked_for_is_a_warning(
     share: float | None, least: float, most: float, prompts: Path, servers: ExitStack
@@ -87,6 +88,7 @@ def test_cached_tokens_are_counted_and_more_than_asked_for_is_a_warning(
     assert codes(row).count("W_WARM_CACHE") == (2 if share == 1 else 1)  # its cache was seen before the load too
 
 
+@pytest.mark.slow_but("0.3-0.2")
 @pytest.mark.parametrize(("share", "least", "most"), [(0.3, 0.2, 0.31), (1.0, 0.8, 1.0)])
 def test_cached_tokens_that_only_prometheus_is_shown_are_those_of_the_turn(
     share: float, least: float, most: float, prompts: Path, servers: ExitStack

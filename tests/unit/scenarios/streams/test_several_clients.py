@@ -248,6 +248,7 @@ def test_two_processes_measure_a_server_of_known_delays_and_ask_it_what_it_count
     assert all(each.adds_to_first_token_ns for each in row.load_clients)
 
 
+@pytest.mark.slow
 @needs_httpx
 def test_users_of_several_clients_ask_as_many_at_once_as_those_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -263,6 +264,7 @@ def test_users_of_several_clients_ask_as_many_at_once_as_those_of_one(
     assert max(open_at_once) == 5
 
 
+@pytest.mark.slow
 @needs_httpx
 def test_a_process_that_is_killed_under_load_fails_its_turn_alone_and_the_next_has_all_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -304,6 +306,7 @@ def marked(mark: str) -> list[int]:
     return [pid for pid in process_ids() if f"FAIRLAP_TEST_MARK={mark}".encode() in content(pid, "environ")]
 
 
+@pytest.mark.slow_but("9")
 @needs_httpx
 @needs_proc
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])

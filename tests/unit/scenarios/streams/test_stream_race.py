@@ -76,6 +76,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow_but("http")
 @pytest.mark.parametrize("kind", KINDS)
 def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
     kind: Any, prompts: Path, servers: ExitStack
@@ -100,6 +101,7 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.slow_but("http")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_restart_in_the_middle_of_a_load_is_counted_and_named(kind: Any, prompts: Path) -> None:
     with kind(first_ms=1.0) as first:
@@ -180,6 +182,7 @@ def test_fields_that_a_server_refuses_are_left_out(prompts: Path, servers: ExitS
     assert plain.requests[-1][2]["max_tokens"] == TOKENS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"rate": 100.0}, {"rate": None, "concurrency": 4, "trial": 0.01}])
 def test_a_much_slower_server_is_found_slower(how: dict[str, Any], prompts: Path, servers: ExitStack) -> None:
     fast, slow = (servers.enter_context(StreamingServer(first_ms=ms)) for ms in (4.0, 200.0))
@@ -244,6 +247,7 @@ def test_a_percentile_of_too_few_requests_is_absent_with_the_reason(prompts: Pat
     assert {"first_token_p99_ns", "goodput_per_s"} <= row.scenario_absent.keys()
 
 
+@pytest.mark.slow
 def test_the_same_requests_reach_every_server(prompts: Path, servers: ExitStack) -> None:
     both = [servers.enter_context(StreamingServer()) for _ in range(2)]
     found = raced(prompts, *both, blocks=2)
@@ -271,6 +275,7 @@ def test_the_largest_rate_of_a_server_of_known_speed_is_found(prompts: Path, ser
     assert row.scenario_figures["good_share"].value >= 0.99
 
 
+@pytest.mark.slow
 def test_no_rate_that_meets_the_bounds_is_said(prompts: Path, servers: ExitStack) -> None:
     slow = servers.enter_context(StreamingServer(first_ms=30.0))
     found = raced(prompts, slow, rate=None, first_token=0.001, trial=0.1, workers=4)

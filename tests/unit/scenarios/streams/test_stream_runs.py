@@ -175,6 +175,7 @@ def test_an_interrupted_race_keeps_its_blocks_and_is_resumed(
     assert [each for each in after if each["block"] == 0] == before
 
 
+@pytest.mark.slow
 def test_a_run_is_not_resumed_or_run_again_with_other_prompts(
     stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

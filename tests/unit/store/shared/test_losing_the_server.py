@@ -108,6 +108,7 @@ def test_the_command_says_so_with_its_exit_status(restarted: Server, shared_url:
     assert "2 of 2 processes" in output("show", run_id)
 
 
+@pytest.mark.slow
 def test_a_server_that_restarts_in_the_middle_is_waited_for(restarted: Server, shared_url: str) -> None:
     with open_store(store_path()) as local, open_shared_store(shared_url) as shared:
         runs = [keep_whole(local, a_run(blocks=2)) for _ in range(6)]
@@ -166,6 +167,7 @@ def test_a_server_that_hangs_is_given_up_in_time(
         assert [each.outcome for each in push(local, shared, [run_id])] == ["sent"]
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -179,6 +181,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(monkeypatch: pytest.Mon
     assert 1.5 < took_s < 60
 
 
+@pytest.mark.slow
 def test_with_the_server_gone_for_good_every_run_is_reported_and_only_the_first_is_tried(
     restarted: Server, shared_url: str, hurried: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

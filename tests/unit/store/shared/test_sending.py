@@ -69,6 +69,7 @@ def test_sent_again_nothing_is_there_twice(local: Store, shared: SharedStore) ->
     assert sorted(each.run for each in shared.runs()) == sorted(runs)
 
 
+@pytest.mark.slow
 def test_many_that_send_the_same_runs_at_once_send_each_once(local: Store, shared_url: str) -> None:
     runs = [keep_whole(local, a_run(blocks=2)) for _ in range(4)]
 
@@ -103,6 +104,7 @@ def test_what_is_cut_off_in_the_middle_of_a_run_leaves_nothing_of_it_and_is_sent
     assert all(shared.load(run).processes == local.load(run).processes for run in runs)
 
 
+@pytest.mark.slow
 def test_another_run_that_has_the_id_already_keeps_it_and_the_new_one_gets_another(
     local: Store, shared: SharedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +130,7 @@ def test_another_run_that_has_the_id_already_keeps_it_and_the_new_one_gets_anoth
     assert {(row.run, row.fairlap) for row in shared.rows(carried.run)} == {(carried.run, "marked")}
 
 
+@pytest.mark.slow
 def test_a_run_that_was_resumed_takes_the_place_of_its_beginning_and_never_the_other_way_round(
     local: Store, shared: SharedStore, tmp_path: Path
 ) -> None:
@@ -146,6 +149,7 @@ def test_a_run_that_was_resumed_takes_the_place_of_its_beginning_and_never_the_o
     assert local.load(run_id) == shared.load(run_id)
 
 
+@pytest.mark.slow
 def test_what_another_machine_stored_in_the_meantime_is_not_replaced(
     local: Store, shared: SharedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +171,7 @@ def test_what_another_machine_stored_in_the_meantime_is_not_replaced(
     assert len(shared.load(run_id).processes) == 8
 
 
+@pytest.mark.slow
 def test_a_run_that_two_machines_finished_differently_is_kept_twice(
     local: Store, shared: SharedStore, tmp_path: Path
 ) -> None:
@@ -195,6 +200,7 @@ def test_a_run_that_is_still_recorded_is_not_sent_and_a_killed_one_is(local: Sto
     assert shared.rows(recording.run) == local.rows(recording.run)
 
 
+@pytest.mark.slow
 def test_one_run_that_cannot_be_read_does_not_hold_up_the_others(local: Store, shared: SharedStore) -> None:
     runs = [keep_whole(local, a_run()) for _ in range(3)]
     local._db.execute("UPDATE samples SET crc32 = 0 WHERE process IN (SELECT processes.number FROM processes"
@@ -220,6 +226,7 @@ def test_a_run_of_many_samples_is_sent_in_parts_and_is_whole(
         }
 
 
+@pytest.mark.slow
 def test_without_arguments_what_waits_for_this_database_is_sent(local: Store, shared_url: str) -> None:
     run_id, other, gone = (keep_whole(local, a_run()) for _ in range(3))
     target = address_of(shared_url).target

@@ -70,6 +70,7 @@ def test_a_run_comes_back_as_it_was_with_every_sample_and_row(shared_url: str, t
                     assert found_samples[name].tobytes() == values.tobytes()
 
 
+@pytest.mark.slow
 def test_lists_and_ids_are_those_of_the_same_runs_in_a_file(shared_url: str) -> None:
     runs = [a_run(), a_run(mode="train"), a_run(listed="torch,onnxruntime"), a_run_with_everything()]
     for number, run in enumerate(runs):
@@ -97,6 +98,7 @@ def test_lists_and_ids_are_those_of_the_same_runs_in_a_file(shared_url: str) -> 
         assert {shared.state(each.run) for each in shared.runs()} == {"finished"}
 
 
+@pytest.mark.slow
 def test_it_is_browsed_as_a_file_is(shared_url: str) -> None:
     pytest.importorskip("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
     from fairlap.browse.application import application
@@ -122,6 +124,7 @@ def test_every_table_of_a_run_is_carried(shared_url: str, postgresql: Server) ->
     assert {name for (name,) in found} == {*local, "store"}
 
 
+@pytest.mark.slow
 def test_commands_on_stored_runs_read_it(shared_url: str, tmp_path: Path) -> None:
     later = a_run()
     later.began_at = "2026-01-03T03:04:05+00:00"
@@ -139,6 +142,7 @@ def test_commands_on_stored_runs_read_it(shared_url: str, tmp_path: Path) -> Non
     assert output("runs", "push", one) == "1 unchanged\n"  # the file has all of it
 
 
+@pytest.mark.slow
 def test_machines_that_come_at_once_make_one_set_of_tables(shared_url: str, postgresql: Server) -> None:
     with ThreadPoolExecutor(16) as machines:
         opened = list(machines.map(lambda _: open_shared_store(shared_url), range(16)))
@@ -240,6 +244,7 @@ def test_samples_that_have_changed_are_damage(shared_url: str, postgresql: Serve
     assert raised.value.code == "E_STORE_DAMAGED"
 
 
+@pytest.mark.slow
 def test_the_statements_of_the_documentation_set_up_what_they_say(
     postgresql: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -269,6 +274,7 @@ def _database(url: str) -> str:
     return str(address_of(url).parameters["dbname"])
 
 
+@pytest.mark.slow
 def test_notes_and_tags_are_carried_and_changed_in_the_shared_store(shared_url: str) -> None:
     with open_store(store_path()) as local, open_store() as shared:
         assert isinstance(shared, SharedStore)

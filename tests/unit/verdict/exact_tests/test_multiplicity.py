@@ -104,6 +104,7 @@ def statistic_of_three(figures: Floats) -> float:
     return total
 
 
+@pytest.mark.slow_but("5-")
 @pytest.mark.parametrize(("blocks", "step", "seed"), [(5, 0.02, 0), (5, 0.06, 1), (6, 0.0, 2), (6, 0.01, 3)])
 def test_three_contestants_have_the_p_of_an_enumeration_of_all_relabellings(
     blocks: int, step: float, seed: int
@@ -165,6 +166,7 @@ def test_a_noisy_contestant_does_not_hide_what_the_others_show() -> None:
     assert min(others) > 0.05
 
 
+@pytest.mark.slow
 def test_blocks_that_are_relabelled_together_test_as_well() -> None:
     figures = np.random.default_rng(1).normal(0, 0.02, (900, 3)) + np.array([0.0, 0.0, 0.01])
     ab, ac, bc = closed(figures, pair_p_values(figures))

@@ -254,6 +254,7 @@ def test_a_level_met_exactly_is_met() -> None:
     assert cut_from_each_end(5, 1 / 17) == 0
 
 
+@pytest.mark.slow_but("5-8")
 @pytest.mark.parametrize(("first", "second"), [(2, 10), (3, 10), (5, 8), (5, 50), (1, 40)])
 def test_a_shift_is_in_the_interval_where_the_exact_test_does_not_reject_it(first: int, second: int) -> None:
     drawn = np.random.default_rng([first, second])

@@ -17,6 +17,7 @@ def test_the_mean_of_the_bets_over_all_signs_is_one_after_every_block() -> None:
     assert np.exp(log_bets(SIGNS * SIZES)).mean(axis=0) == pytest.approx(np.ones(SIZES.size))
 
 
+@pytest.mark.slow_but("0.05")
 @pytest.mark.parametrize("level", LEVELS[:3])  # a smaller one takes more signs than there are
 def test_among_all_signs_the_share_that_is_ever_shown_is_at_most_the_level(level: float) -> None:
     shown = sum(is_shown_above(row * SIZES, 0.0, level, ended=True) for row in SIGNS)

@@ -169,6 +169,7 @@ def test_exactly_repeated_figures_can_be_modes() -> None:
     assert not find_modes(np.zeros(12)).several
 
 
+@pytest.mark.slow_but("8", "20")
 @pytest.mark.parametrize("n", [6, 8, 12, 20, 30, 60])
 def test_one_peaked_noise_is_seldom_taken_for_modes(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -228,6 +229,7 @@ def test_the_better_of_two_related_covariates_comes_first() -> None:
     assert [cause.sorted_rightly for cause in causes] == pytest.approx([1.0, 23 / 24])
 
 
+@pytest.mark.slow
 def test_an_unrelated_covariate_is_seldom_called_a_cause() -> None:
     modes = find_modes(np.log(MEDIAN_MS))
     rng = np.random.default_rng(1)

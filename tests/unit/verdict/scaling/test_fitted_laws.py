@@ -42,6 +42,7 @@ def test_no_share_is_below_zero_where_more_threads_are_more_than_proportionally_
     assert law.speed_up(16).value == pytest.approx(16.0)
 
 
+@pytest.mark.slow
 def test_intervals_hold_planted_shares_in_about_nineteen_of_twenty_runs() -> None:
     runs, sigma, kappa = 200, 0.08, 0.004
     held = np.zeros(3)
@@ -84,6 +85,7 @@ def test_bytes_that_cost_nothing_have_an_infinite_bandwidth() -> None:
     assert math.isinf(law.beta_bytes_per_s.value) or law.beta_bytes_per_s.value > 1e15
 
 
+@pytest.mark.slow
 def test_intervals_hold_planted_values_in_about_nineteen_of_twenty_runs() -> None:
     runs = 200
     held = np.zeros(2)

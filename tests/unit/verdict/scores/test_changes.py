@@ -34,6 +34,7 @@ def test_a_change_of_shares_counts_one_more_item_for_each_side() -> None:
     assert change_of_shares(many).standard_error == pytest.approx(many.std() / 5000**0.5, rel=0.01)
 
 
+@pytest.mark.slow_but("40-400-0.02", "400-400-0.0")
 @pytest.mark.parametrize("wins", [0.0, 0.004, 0.02, 0.1])
 @pytest.mark.parametrize(("inside", "outside"), [(40, 400), (400, 400)])
 def test_groups_that_change_alike_are_called_different_in_at_most_5_percent(

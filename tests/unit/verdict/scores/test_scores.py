@@ -59,6 +59,7 @@ def test_the_interval_of_a_difference_misses_the_truth_in_at_most_5_percent(
     assert missed / len(drawn) <= LEVEL
 
 
+@pytest.mark.slow_but("0.03-0.02")
 @pytest.mark.parametrize(("wins", "losses"), [(0.01, 0.0), (0.05, 0.0), (0.03, 0.02), (0.1, 0.03), (0.2, 0.15)])
 def test_a_difference_at_the_margin_is_called_equivalent_in_at_most_5_percent(wins: float, losses: float) -> None:
     items, margin = 900, wins - losses
@@ -123,6 +124,7 @@ def test_a_resampled_mean_has_the_standard_error_of_scipy_and_the_p_of_students_
     assert min(abs(low), abs(high)) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_pairs_are_corrected_together_as_statsmodels_does_it() -> None:
     pairs = {
         ("a", "b"): RightOrWrong(9, 1, 200),
@@ -143,6 +145,7 @@ def test_lower_is_better_for_errors() -> None:
     assert outcomes == {"higher": Verdict.SLOWER, "lower": Verdict.FASTER}
 
 
+@pytest.mark.slow_but("0.1")
 @pytest.mark.parametrize("disagreeing", [0.02, 0.1, 0.3])
 def test_a_detectable_difference_is_found_in_four_of_five_runs(disagreeing: float) -> None:
     items, drawn = 800, np.random.default_rng(5)

@@ -53,6 +53,7 @@ def test_right_callables_answer_right(name: str, tmp_path: Path) -> None:
     assert OpenedCallables(tmp_path, ROWS).wrong_on(name) == [""] * 5
 
 
+@pytest.mark.slow_but("in_half", "stale", "with_a_nan", "nothing")
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -257,6 +258,7 @@ def test_what_a_check_cannot_see_is_reported(tmp_path: Path) -> None:
     assert OpenedCallables(tmp_path, code, reference="weak").codes == ["W_WEAK_PROOF"]
 
 
+@pytest.mark.slow_but(first=6)
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

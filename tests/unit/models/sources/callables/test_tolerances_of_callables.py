@@ -53,6 +53,7 @@ def share_of_tolerance(opened: OpenedCallables, name: str) -> float:
     return float((off / np.maximum(allowed.absolute, allowed.relative * np.abs(exact))).max())
 
 
+@pytest.mark.slow_but("sums", "softmax")
 @pytest.mark.parametrize("code", [SUM, PRODUCT, SOFTMAX, SUMS, NORM], ids=["sum", "product", "softmax", "sums", "norm"])
 def test_another_order_uses_less_than_a_quarter(code: str, tmp_path: Path) -> None:
     assert 0 < share_of_tolerance(OpenedCallables(tmp_path, code), "other") < 0.25

@@ -48,6 +48,7 @@ def model(nodes: list[Any], shape: tuple[int, ...], outputs: dict[str, tuple[int
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=9)
 
 
+@pytest.mark.slow_but("torch", "numpy")
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "tensorflow"])
 @pytest.mark.parametrize("shape", [(BATCH, CHANNELS, 4, 5), (BATCH, CHANNELS, 4), (BATCH, CHANNELS)])
 def test_outputs_and_averages_are_those_of_onnx_itself(library: Any, shape: tuple[int, ...], tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def test_a_detached_part_names_its_first_weights(tmp_path: Path) -> None:
     assert "head" not in str(found)
 
 
+@pytest.mark.slow
 def test_of_a_loss_of_one_s_own_it_does_too(tmp_path: Path) -> None:
     found = refusal(tmp_path, after_first=".detach()", own="return scores.square().mean()")
     assert found.code == "E_LOSS"

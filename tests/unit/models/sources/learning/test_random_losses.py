@@ -43,6 +43,7 @@ def losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(SUPPORT))
 
 
+@pytest.mark.slow_but("counted")
 @pytest.mark.parametrize("name", ["scaled", "far_from_zero", "counted"])
 def test_a_loss_that_differs_from_itself_is_refused_when_the_model_is_opened(
     losses: None, tmp_path: Path, name: str
@@ -52,6 +53,7 @@ def test_a_loss_that_differs_from_itself_is_refused_when_the_model_is_opened(
     assert refused.value.code == "E_SOURCE_RANDOM"
 
 
+@pytest.mark.slow
 def test_a_loss_that_draws_the_same_numbers_each_time_is_raced(losses: None, tmp_path: Path) -> None:
     found = opened_here("own_nets:perceptron", "losses_that_draw:steady", tmp_path)
     torch.manual_seed(0)

@@ -101,6 +101,7 @@ def test_children_are_ended_with_it(prompts: Path, pids: Path) -> None:
     assert are_gone(pids_in(pids), 0.0)
 
 
+@pytest.mark.slow
 def test_the_null_server_of_the_client_outlives_the_servers_that_are_ended_between_blocks(prompts: Path) -> None:
     """A command that is a process of its own ends what its servers leave behind, and must know what is not theirs."""
     how = ("--tokens", 4, "--rate", 50, "--trial", "200ms", "--blocks", 2, "--json", "--no-store", "-q")
@@ -114,6 +115,7 @@ def test_the_null_server_of_the_client_outlives_the_servers_that_are_ended_betwe
 ENDS = {"starting": (signal.SIGINT, signal.SIGKILL), "racing": (signal.SIGTERM, signal.SIGKILL)}
 
 
+@pytest.mark.slow_but("racing-9")
 @pytest.mark.parametrize(("when", "number"), [(when, number) for when, numbers in ENDS.items() for number in numbers])
 def test_nothing_is_left_when_fairlap_is_ended(
     when: str, number: signal.Signals, prompts: Path, pids: Path, tmp_path: Path

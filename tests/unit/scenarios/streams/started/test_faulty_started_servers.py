@@ -78,6 +78,7 @@ def test_a_program_that_is_not_there_fails_alone(prompts: Path) -> None:
     assert row_named(found, honest).outcome == "finished"
 
 
+@pytest.mark.slow_but("serve:llama-cpp-llama", "onnxruntime-genai")
 @pytest.mark.parametrize(
     ("name", "missing", "install"),
     [

@@ -76,6 +76,7 @@ def test_each_is_stopped_while_others_have_their_turn(
     assert all("T" not in states for whose, states in seen if whose == "own")
 
 
+@pytest.mark.slow
 def test_no_other_process_is_left_while_one_that_is_started_again_has_its_turn(
     prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +120,7 @@ def test_an_answer_that_does_not_count_comes_before_those_of_a_turn(
     assert len(found.run.processes[0].streams.requests.prompts) == 10
 
 
+@pytest.mark.slow
 def test_peak_memory_is_that_of_all_of_its_processes_in_both_phases(prompts: Path) -> None:
     plain, child = planted(), planted("--fault", "child", "--child-mib", 60)
     holding = planted("--hold-mib", 40)
@@ -134,11 +136,13 @@ def test_peak_memory_is_that_of_all_of_its_processes_in_both_phases(prompts: Pat
     assert peak.value == of_child["peak"]
 
 
+@pytest.mark.slow
 def test_one_that_is_slow_to_start_is_waited_for(prompts: Path) -> None:
     name = planted("--ready-after", 0.5)
     assert row_named(raced_by_name(prompts, name, **HOW), name).scenario_figures["server_ready_s"].value > 0.5
 
 
+@pytest.mark.slow
 def test_left_running_is_not_ranked(prompts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StartedServer, "thaw", lambda self: "it used 1 s of CPU time in the turns of others")
     monkeypatch.setattr(StartedServer, "freeze", lambda self: "")
@@ -148,6 +152,7 @@ def test_left_running_is_not_ranked(prompts: Path, monkeypatch: pytest.MonkeyPat
     assert row.place is None
 
 
+@pytest.mark.slow
 def test_a_self_test_starts_it_under_each_name(prompts: Path, pids: Path, tmp_path: Path) -> None:
     options = ("--tokens", 2, "--concurrency", 1, "--trial", "10ms", "--blocks", 6, "--runs", 1)
     done = here("self-test", prompts, "--on", planted("--pids", pids), *options, "-o", tmp_path / "self.json")
