@@ -35,9 +35,10 @@ def texts_in(name: str, given: object) -> list[str]:
 
 
 def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    texts: dict[str, Any] = {}
-    if isinstance(options.get("output"), str | Path):
-        texts["output"] = (options["output"],)
+    texts: dict[str, Any] = {name: str(value) for name, value in options.items() if isinstance(value, Path)}
+    options = {**options, **texts}
+    if "output" in options:
+        texts["output"] = texts_in("output", options["output"])
     if isinstance(options.get("require"), list | tuple):
         texts["require"] = ",".join(texts_in("require", options["require"]))
     for name, written in _OF_MAPPINGS.items():

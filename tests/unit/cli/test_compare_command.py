@@ -73,7 +73,6 @@ def test_a_race_that_cannot_be_run_is_refused(arguments: list[str], value: str) 
         ("--seconds", "-1"),
         ("--seconds", "nan"),
         ("--seed", "-1"),
-        ("--memory-limit", "0"),
         ("--baseline", ""),
         ("--price", ""),
     ],
