@@ -83,6 +83,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow_but("list frameworks", "show last", "gate slower")
 @pytest.mark.parametrize(("line", "status"), WITHOUT_TIMING)
 def test_a_command_that_times_nothing_needs_no_engine(without_engine: Path, runs: Path, line: str, status: int) -> None:
     done = run(without_engine, *line.split(), cwd=runs)
