@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.hard_exits import hard_exits_raised
 from fairlap.cli.help import Command
 from fairlap.cli.options.answer_options import answer_options, arguments_of_one, with_imported
 from fairlap.cli.options.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
@@ -169,14 +170,15 @@ def command(
     _require_fitting(names, options)
     options["pause_gc"] = not keep_gc
     if over_axes is not None:
-        with _stray_prints_on_stderr(as_json):
+        with hard_exits_raised(), _stray_prints_on_stderr(as_json):
             compared = compared_over_axes(names, over_axes, on_device, options, quiet=as_json)
         sys.exit(print_over_axes(compared, over_axes, raw=raw, as_json=as_json))
     raised: CallableRaised | None = None
     result: Measurement | InProcessComparison
     kernels: dict[str, Kernels] = {}
     try:
-        with _stray_prints_on_stderr(as_json), waiting_line(names, _expected_s(options, several=several)):
+        waiting = waiting_line(names, _expected_s(options, several=several))
+        with hard_exits_raised(), _stray_prints_on_stderr(as_json), waiting:
             options = with_imported(options) if several else arguments_of_one(options)
             if c_functions is not None:
                 result = c_functions.timed(options)
