@@ -128,6 +128,7 @@ from fairlap.verdict.standing import Place as Place
 from fairlap.verdict.standing import Standing as Standing
 from fairlap.verdict.standing import standing as standing
 from fairlap.verdict.warnings import ONE_RANKED as ONE_RANKED
+from fairlap.verdict.warnings import NoSpread as NoSpread
 from fairlap.verdict.warnings import StatisticalWarning as StatisticalWarning
 from fairlap.verdict.warnings import TooFewBlocks as TooFewBlocks
 from fairlap.verdict.when_to_stop.late_share import LateShareTest as LateShareTest

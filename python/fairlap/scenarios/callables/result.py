@@ -191,10 +191,13 @@ class InProcessComparison:
 
     @property
     def reasons(self) -> list[str]:
-        """Why callables are in no comparison, with codes, and why there is no verdict."""
+        """Why callables are in no comparison, with codes, what no block could show, and why there is no verdict."""
         wrong = self.answers.wrong
         codes = {name: wrong[name].code if name in wrong else WORKS_ON for name in self.excluded}
         found = [f"{text} [{codes[name]}]" for name, text in self.excluded.items()]
+        for each in self.comparisons:
+            unseen = [f"{one} [{one.code}]" for one in each.warnings if isinstance(one, verdict.NoSpread)]
+            found += [f"{each.a} and {each.b}: {text}" for text in unseen]
         return [*found, f"no verdict: {self.why_no_verdict}"] if self.why_no_verdict else found
 
     @property

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from fairlap import verdict
 from fairlap.engine import time_calls
 from fairlap.engine.measurement import Notice
@@ -53,6 +54,13 @@ def test_of_one_of_several_below_its_row_and_of_all_once() -> None:
     assert LINE in [line.strip() for line in str(compared(True, False)).splitlines()]
     assert str(compared(True, True)).count(LINE) == 1
     assert LINE not in str(compared(False, False))
+
+
+@pytest.mark.parametrize(("of_other", "lines"), [([1.0] * 8, 1), ([1.0, 1.01] * 4, 0)])
+def test_of_blocks_that_all_had_the_same_ratio(of_other: list[float], lines: int) -> None:
+    figures = {"callable 0": verdict.Figures("wall_ns", [1.0] * 8), "callable 1": verdict.Figures("wall_ns", of_other)}
+    judged = verdict.judge([verdict.block_table(figures, evidence="within one process")])
+    assert str(replace(compared(False, False), comparisons=judged)).count("[W_NO_SPREAD]") == lines
 
 
 def test_of_one_in_a_sandbox() -> None:
