@@ -11,6 +11,8 @@ from types import FrameType
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.01
+STATUSES = frozenset(128 + each for each in _ENDING)
+"""Exit statuses of commands that one of them ended."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -45,6 +47,21 @@ def interrupted_once() -> Iterator[None]:
     _came.clear()
     for each in before:
         signal.signal(each, _end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def termination_raises() -> Iterator[None]:
+    """Raise ``Interrupted`` at SIGTERM and SIGHUP too, outside of ``interrupted_once``; Ctrl-C raises as always."""
+    before = {each: signal.getsignal(each) for each in _ENDING}
+    _came.clear()
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        if before[each] is signal.SIG_DFL:
+            signal.signal(each, _end)
     try:
         yield
     finally:
