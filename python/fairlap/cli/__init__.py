@@ -35,7 +35,7 @@ _MEASURING = {
     "compare": "Compare frameworks on a model.",
     "choose": "Choose between models for one task, by score, time and cost.",
     "load": "Find how many requests frameworks serve under a bound on latency.",
-    "time": "Time one importable callable, MODULE:CALLABLE.",
+    "time": "Time an importable callable, MODULE:CALLABLE, or compare several.",
     "sweep": "Spread races over the machines of a cluster.",
     "rerun": "Run a saved plan again and show what changed.",
     "convert": "Convert your own model for a framework, and prove the result.",
