@@ -11,6 +11,10 @@ def main() -> None:
         command_line()
     except KeyboardInterrupt:
         print("fairlap: interrupted", file=sys.stderr)
+        if "--json" in sys.argv:
+            from fairlap.cli.output import print_interruption
+
+            print_interruption()
         sys.exit(130)
 
 

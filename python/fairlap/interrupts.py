@@ -11,6 +11,8 @@ from types import FrameType
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.01
+STATUSES = frozenset(128 + each for each in _ENDING)
+"""Exit statuses of commands that one of them ended."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -50,6 +52,20 @@ def interrupted_once() -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+@contextmanager
+def termination_raises() -> Iterator[None]:
+    """Raise ``Interrupted`` at SIGTERM and SIGHUP too, outside of ``interrupted_once``; Ctrl-C raises as always."""
+    by_default = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    _came.clear()
+    for each in by_default:
+        signal.signal(each, _end)
+    try:
+        yield
+    finally:
+        for each in by_default:
+            signal.signal(each, signal.SIG_DFL)
 
 
 @contextmanager

@@ -213,6 +213,7 @@ def test_options_take_effect_and_are_read_back() -> None:
     in_force = found_by("onnxruntime", threads=THREADS, **OPTIONS)["in_force"]
     assert in_force["providers"] == "CPUExecutionProvider"
     assert in_force["spinning"] == "off"
+    assert in_force["calls"].startswith("run_with_iobinding")
     assert in_force["optimization"] == "ORT_ENABLE_BASIC"
 
 

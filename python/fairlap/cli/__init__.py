@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
+from typing import NoReturn
 
 import click
 
@@ -16,13 +17,15 @@ from fairlap.cli.output import (
     discard_output,
     filter_output,
     print_error,
+    print_interruption,
     set_statuses,
     status_of_error,
     status_of_loss,
 )
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, NotWritten, shortened
-from fairlap.interrupts import status_of
+from fairlap.interrupts import STATUSES as STATUSES_OF_SIGNALS
+from fairlap.interrupts import status_of, termination_raises
 from fairlap.machine.files.open_files import is_for_lack_of_files, why_too_few
 
 _NATIVE = "fairlap.engine._native"
@@ -32,7 +35,7 @@ _MEASURING = {
     "compare": "Compare frameworks on a model.",
     "choose": "Choose between models for one task, by score, time and cost.",
     "load": "Find how many requests frameworks serve under a bound on latency.",
-    "time": "Time one importable callable, MODULE:CALLABLE.",
+    "time": "Time an importable callable, MODULE:CALLABLE, or compare several.",
     "sweep": "Spread races over the machines of a cluster.",
     "rerun": "Run a saved plan again and show what changed.",
     "convert": "Convert your own model for a framework, and prove the result.",
@@ -77,6 +80,9 @@ STATUSES = {
     **dict.fromkeys(("bisect", "choose", "diff", "doctor", "judge", "self-test", "stale", "suite", "verify"), 2),
 }
 """Of errors, and of output that is lost, where 1 means something else than that a result or a file is lost."""
+
+_TIMING_HERE = ("time",)
+"""Their calls run in this process and may never return to Python, so that only the system's own handler ends them."""
 
 _FOLDERS = {
     **dict.fromkeys(("bisect", "choose", "judge", "pull-request", "suite"), "decisions"),
@@ -214,11 +220,24 @@ def _refusal(error: FairlapError | UnicodeEncodeError) -> tuple[str, str]:
 def main() -> None:
     """Run the command line: every error a user can cause is one or two lines, a code and an exit status.
 
-    ``--debug`` adds the traceback and changes nothing else.
+    ``--debug`` adds the traceback and changes nothing else. With ``--json``, a signal leaves a document too.
     """
     arguments = _without_debug(sys.argv[1:])
     debug = len(arguments) < len(sys.argv) - 1
     as_json = "--json" in arguments
+    ends_at_once = not as_json or arguments[0] in _TIMING_HERE
+    try:
+        with nullcontext() if ends_at_once else termination_raises():
+            _run(arguments, debug=debug, as_json=as_json)
+    except SystemExit as end:
+        if as_json and end.code in STATUSES_OF_SIGNALS:
+            with suppress(OSError):  # standard output is full or closed
+                print_interruption()
+                sys.stdout.flush()
+        raise
+
+
+def _run(arguments: list[str], *, debug: bool, as_json: bool) -> NoReturn:
     status = STATUSES.get(next(iter(arguments), ""))
     set_statuses() if status is None else set_statuses(error=status, loss=status)
     try:

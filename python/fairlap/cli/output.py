@@ -100,6 +100,14 @@ def print_error(message: str, code: str, *, as_json: bool = False) -> None:
         print_json(error_document(code, message))
 
 
+def print_interruption() -> None:
+    """Print the error document of a command that a signal ended before its own document was printed."""
+    if not _printed_json:
+        from fairlap.printed_document import error_document
+
+        print_json(error_document("E_INTERRUPTED", "interrupted before there was a result"))
+
+
 def print_note(text: str) -> None:
     click.echo(f"fairlap: {one_line(without_secrets(text))}", err=True)
 

@@ -43,7 +43,8 @@ class WarmUp:
             return "none"
         how = {"calls": "given", "found": "found" if self.settled else "not settled"}[self.kind]
         first = quantity_text.duration(math.nan if self.first_call_ns is None else self.first_call_ns)
-        return f"{how}, {self.calls:,} calls in {self.elapsed_s:.2g} s; the first took {first}"
+        calls = f"{how}, {quantity_text.count(self.calls, 'call')} in {self.elapsed_s:.2g} s"
+        return f"{calls}; the first took {first}" if self.calls else calls
 
 
 class KernelOfCall(msgspec.Struct, frozen=True):
@@ -179,11 +180,10 @@ class Measurement:
             lines += [_figure_line(name, quantity), *([how] if how != last_method else [])]
             last_method = how
         calls = "1 call" if self.calls_per_sample == 1 else f"{self.calls_per_sample:,} calls"
-        lines.append(
-            f"  {'samples':<12} {self.samples:,} of {calls} each in {quantity_text.seconds(self.elapsed_s)}; "
-            f"stopped by {self.stopped_by}"
-        )
-        lines.append(f"  {'warm-up':<12} {self.warm_up}")
+        length = f" of {calls} each in {quantity_text.seconds(self.elapsed_s)}" if self.samples else ""
+        lines.append(f"  {'samples':<12} {self.samples:,}{length}; stopped by {self.stopped_by}")
+        if self.samples or self.warm_up.calls:
+            lines.append(f"  {'warm-up':<12} {self.warm_up}")
         in_force = ", ".join(f"{key} {value}" for key, value in self.settings.items())
         paused = "garbage collector paused" if self.collector_paused else "garbage collector as found"
         lines.append(f"  {'in force':<12} {in_force}, {paused}")

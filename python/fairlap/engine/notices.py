@@ -191,17 +191,18 @@ def _page_faults(run: _Run) -> Notice | None:
         return None
     return Notice(
         "W_PAGE_FAULTS",
-        f"each call causes {per_call:,.0f} page faults: memory is returned to the kernel and fetched again. "
-        "Not every process is affected; set MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_",
+        f"each call causes {quantity_text.count(round(per_call), 'page fault')}: memory is returned to the kernel "
+        "and fetched again. Not every process is affected; set MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_",
     )
 
 
 def _major_faults(run: _Run) -> Notice | None:
-    if run.totals["process_major_faults"] == 0:
+    faults = run.totals["process_major_faults"]
+    if faults == 0:
         return None
     return Notice(
         "W_MAJOR_FAULTS",
-        f"{run.totals['process_major_faults']:,} page faults waited for a disk, and the samples include that",
+        f"{quantity_text.count(faults, 'page fault')} waited for a disk, and the samples include that",
     )
 
 

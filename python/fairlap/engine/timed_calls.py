@@ -6,7 +6,6 @@ A callable with its arguments and its completion, checked and made ready for the
 from __future__ import annotations
 
 import inspect
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -277,7 +276,7 @@ def measurement_of(
             settled=record.warm_up_settled,
             calls=record.warm_up_calls,
             elapsed_s=record.warm_up_elapsed_ns / 1e9,
-            first_call_ns=None if math.isnan(record.first_call_ns) else record.first_call_ns,
+            first_call_ns=record.first_call_ns if record.first_call_ns > 0 else None,
         ),
         collector_paused=collector_paused,
         settings=settings,

@@ -88,5 +88,6 @@ def _why_nothing(store: Store, model: str, on: str, since: str, known: set[str])
     models = store.ask(stored_models)
     if model_titled(model)[0] in models:
         return f"no contestant finished {model}{when}; `fairlap runs --model {model}` lists its runs"
-    meant = did_you_mean(model, models) or "`fairlap runs` lists what is stored"
+    sizes = ", ".join(each for each in models if each.startswith(f"{model}["))
+    meant = (f"runs have {sizes}" if sizes else did_you_mean(model, models)) or "`fairlap runs` lists what is stored"
     return f"there is no run of {model!r} in {store.path}; {meant}"

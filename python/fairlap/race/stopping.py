@@ -111,8 +111,7 @@ class Ending:
         next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
         budget_s = self.longest_s if rounds < self._fewest_blocks else self._budget_s
         if budget_s is not None and elapsed_s > budget_s:
-            first = f", or up to {self._longest_s:g} s for the first blocks" if self._patient else ""
-            return f"{_OUT_OF_TIME[0]}{elapsed_s:,.0f} s, and its budget was {budget_s:g} s{first}"
+            return self._spent(elapsed_s)
         if budget_s is not None and elapsed_s + next_round_s > budget_s:
             return f"{_OUT_OF_TIME[1]} into {budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:
@@ -123,6 +122,12 @@ class Ending:
             return ""
         widest = max(each.half_width for each in advice)
         return f"{_NARROW} (± {quantity_text.share(widest)})"
+
+    def _spent(self, elapsed_s: float) -> str:
+        spent = f"{_OUT_OF_TIME[0]}{elapsed_s:,.0f} s, and its budget was {self._budget_s:g} s"
+        if not self._patient:
+            return spent
+        return f"{spent}, which may grow to {self._longest_s:g} s for the first {self._fewest_blocks} blocks"
 
     def _next_round_s(self, elapsed_s: float, rounds: int, blocks: int, kept: int) -> float:
         """Estimate that the next round takes as long as the last one.

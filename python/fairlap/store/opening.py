@@ -76,10 +76,9 @@ def require_store(path: Path) -> None:
         folder = next(each for each in path.absolute().parents if each.exists())
         with TemporaryDirectory(prefix=".fairlap-", dir=folder):  # nothing else shows what each file system allows
             pass
-        if path != _usual_path():
-            lacks = "" if path.parent.exists() else f", nor a folder {path.parent}"
+        if path != _usual_path() and not path.parent.exists():
             raise NoSuchRun(
-                f"there is no store {path}{lacks}; correct FAIRLAP_STORE; a race makes the file, but no folder"
+                f"there is no store {path}, nor a folder {path.parent}; correct FAIRLAP_STORE, or make the folder"
             )
     raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")
 

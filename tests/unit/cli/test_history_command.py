@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sqlite3
 from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from command_line import invoke
+from command_line import invoke, refusal
 from fairlap import quantity_text
 from fairlap.history.model_history import history_of
 from fairlap.history.stale import changed_since
@@ -22,6 +23,7 @@ from fairlap.render.encoders.text import text_of
 from fairlap.render.trends.document import HistoryDocument, document_of
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
+from fairlap.store.opening import store_path
 from fairlap.store.store import open_store
 from msgspec.structs import replace
 from runs_for_rows import a_run
@@ -154,6 +156,15 @@ def test_what_cannot_be_shown_is_refused_with_a_code(arguments: tuple[str, ...],
         assert found.code == 2
     else:
         assert getattr(found, "code", "") == code
+
+
+@pytest.mark.usefixtures("own_store")
+def test_a_model_without_its_sizes_is_refused_with_those_that_were_raced() -> None:
+    run_of_this_machine()
+    with sqlite3.connect(store_path()) as db:
+        db.execute("UPDATE works SET model = 'mlp[batch=32]'")
+    error = refusal("history", "mlp")
+    assert (error.code, "mlp[batch=32]" in str(error)) == ("E_NO_RUN", True)
 
 
 def run_of_this_machine(**facts: str) -> str:

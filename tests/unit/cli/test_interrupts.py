@@ -96,14 +96,16 @@ def test_a_race_that_is_ended_reports_what_it_found_and_how_to_go_on(
     assert len(load_run(file).processes) >= 4
 
 
-def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+def ended_inside(
+    step: str, arguments: list[str], number: signal.Signals = signal.SIGTERM
+) -> subprocess.CompletedProcess[str]:
     """Interrupt a race just when it takes this step."""
     program = (
         "import os, signal, sys\n"
         "from fairlap.cli import main; from fairlap.cli.races import run_race as compare_running\n"
         f"took = compare_running.{step}\n"
         "def step(*arguments, **named):\n"
-        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
         "    return took(*arguments, **named)\n"
         f"compare_running.{step} = step\n"
         f"sys.argv = ['fairlap', *{arguments!r}]\n"
@@ -129,19 +131,33 @@ def test_a_race_that_is_ended_before_it_began_says_so_by_its_signal() -> None:
     assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "\nfairlap: interrupted\n")
 
 
-def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
+@pytest.mark.parametrize("step", ["require_settings", "one_race", "progress_for"])  # planning, waiting, preparing
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.slow_but("SIGTERM-one_race")
+def test_a_signal_before_there_is_a_result_leaves_an_error_document(step: str, number: signal.Signals) -> None:
+    done = ended_inside(step, [*RACE, "--blocks", "6", "--seconds", "0.02", "--json"], number)
+    assert done.returncode == 128 + number
+    document = json.loads(done.stdout)
+    assert (document["schema"], document["error"]["code"]) == ("fairlap.error/1", "E_INTERRUPTED")
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line(words: tuple[str, ...]) -> None:
     program = (
         "import os, signal, sys\n"
+        "came = []\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'click':\n"
+        "        if name == 'click' and not came:\n"
+        "            came.append(name)\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         "from fairlap.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (130, "fairlap: interrupted\n")
+    assert not words or json.loads(done.stdout)["error"]["code"] == "E_INTERRUPTED"
 
 
 @pytest.mark.slow

@@ -72,6 +72,17 @@ def test_a_user_without_a_home_races_own_programs_and_is_asked_again(
     assert not is_allowed(reach_of(plan))
 
 
+def test_a_home_folder_that_does_not_exist_is_refused_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FAIRLAP_STORE", "FAIRLAP_CACHE", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "misspelt"))
+    for words in (["runs"], ["show", "last"], ["compare", "mlp", "--on", "torch"]):
+        assert refusal(*words).code == "E_HOME"
+    assert not (tmp_path / "misspelt").exists()
+
+
 @needs_root
 def test_a_cache_that_cannot_be_written_names_the_variable(tmp_path: Path) -> None:
     program = "import os, pathlib; from fairlap.machine.files.private_files import make_cache_folder as m;"

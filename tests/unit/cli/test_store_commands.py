@@ -40,7 +40,9 @@ def kept(run: Run | None = None) -> str:
 def test_without_a_store_the_list_says_where_it_will_lie_and_makes_none(path: Path) -> None:
     assert str(path) in output("runs")
     assert json.loads(output("runs", "--json"))["runs"] == []
-    refusal("show", "last")
+    for words in (["show", "last"], ["diff", "a", "b"]):
+        error = refusal(*words)
+        assert (error.code, str(path) in str(error)) == ("E_NO_RUN", True)
     assert not path.exists()
 
 

@@ -81,6 +81,17 @@ def test_ctrl_c_stops_at_the_next_call_and_returns_what_was_sampled() -> None:
     assert "W_INTERRUPTED" in {notice.code for notice in result.warnings}
 
 
+def test_ctrl_c_in_the_first_call_leaves_out_how_long_samples_and_calls_took() -> None:
+    def endless() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        while True:
+            pass
+
+    result = time_calls(endless, samples=1000)
+    assert (result.samples, result.warm_up.calls, result.warm_up.first_call_ns) == (0, 0, None)
+    assert "0.000 ns" not in str(result)
+
+
 def test_ctrl_c_stops_a_builtin_that_never_looks_for_signals() -> None:
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

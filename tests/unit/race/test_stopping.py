@@ -114,7 +114,8 @@ def test_what_is_installed_once_takes_nothing_of_the_budget(monkeypatch: pytest.
     ("block_s", "blocks", "why"),
     [
         (5.0, 12, "another block would not have fitted into 60 s"),
-        (20.0, 6, "it took 120 s, and its budget was 60 s, or up to 150 s for the first blocks"),
+        (20.0, 6, "it took 120 s, and its budget was 60 s, which may grow to 150 s for the first 6 blocks"),
+        (160.0, 1, "it took 160 s, and its budget was 60 s, which may grow to 150 s for the first 6 blocks"),
         (40.0, 3, "another block would not have fitted into 150 s"),
     ],
 )

@@ -30,5 +30,5 @@ def imported_callable(target_name: str, *, here_last: bool = False) -> Callable[
         raise InvalidRequest(f"importing {module_name} raised {described(error)}") from error
     found = part_named(found, path, module_name)
     if not callable(found):
-        raise InvalidRequest(f"{target_name} is a {type(found).__name__}, not a callable")
+        raise InvalidRequest(f"{target_name} is not callable (its type is {type(found).__name__})")
     return found

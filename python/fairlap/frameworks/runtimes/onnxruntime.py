@@ -357,6 +357,7 @@ def _in_force(session: Any, wanted: Settings) -> dict[str, str]:
         "interop_threads": str(options.inter_op_num_threads),
         "execution_mode": options.execution_mode.name,
         "spinning": {on: name for name, on in _SPINNING.items()}[options.get_session_config_entry(_SPINNING_KEY)],
+        "calls": "run_with_iobinding, on inputs and outputs bound before",
         "memory_arena": "on" if options.enable_cpu_mem_arena else "off",
         "telemetry": f"ORT_DISABLE_TELEMETRY={os.environ.get('ORT_DISABLE_TELEMETRY', '')}, requested, not readable",
         "weights": "read from the model's bytes; the session cannot be asked",

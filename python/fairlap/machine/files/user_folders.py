@@ -55,8 +55,14 @@ def _folder(variable: str, in_home: str) -> Path:
     if chosen := os.environ.get(variable):
         return Path(chosen) / _OURS
     try:
-        return Path.home() / in_home / _OURS
+        home = Path.home()
     except RuntimeError:
-        raise NotAvailable(
-            f"this user has no home folder; set HOME, or FAIRLAP_CACHE and FAIRLAP_STORE (or {variable})", code="E_HOME"
-        ) from None
+        raise _no_home("this user has no home folder; set", variable) from None
+    with suppress(OSError):
+        if not home.is_dir():  # as root a misspelt one would be made
+            raise _no_home(f"there is no home folder {home}; correct", variable)
+    return home / in_home / _OURS
+
+
+def _no_home(what: str, variable: str) -> NotAvailable:
+    return NotAvailable(f"{what} HOME, or set FAIRLAP_CACHE and FAIRLAP_STORE (or {variable})", code="E_HOME")

@@ -119,6 +119,9 @@ def of_tensors(own: Mapping[str, np.ndarray], tensors: Sequence[Tensor]) -> dict
     by_name = _named(own, [tensor.name for tensor in tensors])
     if missing := [tensor.name for tensor in tensors if tensor.name not in by_name]:
         raise SourceError(f"the inputs given lack {', '.join(missing)}", code=CODE)
+    if tensors and not any(by_name[tensor.name].size for tensor in tensors):
+        shapes = ", ".join(f"{tensor.name} is {list(by_name[tensor.name].shape)}" for tensor in tensors)
+        raise SourceError(f"the inputs given have no elements: {shapes}", code=CODE)
     return {tensor.name: _fitting(tensor, by_name[tensor.name]) for tensor in tensors}
 
 

@@ -144,7 +144,7 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str], own_ty
         return
     worst = max(wrong, key=lambda error: error.distance)
     distances = [worst.why] if worst.why else []
-    if worst.has_distance:
+    if worst.has_distance and (worst.relative is not None or not worst.why):  # else it says what is not finite
         distances.append(
             "not finite" if worst.relative is None else f"relative error {quantity_text.relative_error(worst.relative)}"
         )

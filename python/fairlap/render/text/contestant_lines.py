@@ -224,5 +224,6 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     remarks += [f"! {each.text} [{each.code}]" for each in shown]
     faults = result.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * result.call_ns:
-        remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']} [W_PAGE_FAULTS]")
+        each = quantity_text.count(round(faults), "page fault")
+        remarks.append(f"! {each} per call; {REMEDIES['page faults per call']} [W_PAGE_FAULTS]")
     return [*remarks, *(f"! {text} [W_MODES]" for text in causes_of_modes(result))]

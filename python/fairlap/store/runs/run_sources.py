@@ -11,7 +11,9 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
 from fairlap.request.names import require_baseline
+from fairlap.store.errors import NoSuchRun
 from fairlap.store.runs.run_file import load_run
+from fairlap.store.runs.run_ids import LAST
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +28,11 @@ def run_named(text: str) -> tuple[Run, str]:
         raise InvalidRequest(f"there is no file {text}; give a run file, as written by `fairlap compare -o race.json`")
     from fairlap.store.store import open_store
 
-    with open_store(reading=True) as store:
+    try:
+        opened = open_store(reading=True)
+    except NoSuchRun as error:
+        raise NoSuchRun(str(error) if text == LAST else f"there is no file {text}, and {error}") from None
+    with opened as store:
         run_id = store.id_of(text)
         return store.load(run_id), run_id
 

@@ -10,7 +10,14 @@ from fairlap.errors import FairlapError
 from fairlap.models.sources import opening
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.given_data.reading import given_inputs
-from fairlap.models.sources.inputs import batches_of, calibration_sets, cast_notices, input_sets, shapes_of
+from fairlap.models.sources.inputs import (
+    batches_of,
+    calibration_sets,
+    cast_notices,
+    input_sets,
+    of_tensors,
+    shapes_of,
+)
 from fairlap.models.spec import Integers, Tensor
 from onnx_files import source_of
 
@@ -119,6 +126,18 @@ def test_inputs_that_the_model_does_not_take_are_refused(tmp_path: Path, wrong: 
     with pytest.raises(FairlapError) as refused:
         sets_from(tmp_path / "batch.npz")
     assert refused.value.code == "E_SOURCE_INPUTS"
+
+
+@pytest.mark.parametrize(("second", "refused"), [(0, True), (3, False)])
+def test_inputs_without_any_element_are_refused_and_one_of_several_is_not(second: int, refused: bool) -> None:
+    tensors = [Tensor("x", (0, 4)), Tensor("y", (second,))]
+    own: dict[str, np.ndarray] = {each.name: np.zeros(each.sized(1), np.float32) for each in tensors}
+    if not refused:
+        assert set(of_tensors(own, tensors)) == {"x", "y"}
+        return
+    with pytest.raises(FairlapError) as error:
+        of_tensors(own, tensors)
+    assert error.value.code == "E_SOURCE_INPUTS"
 
 
 def test_what_is_no_inputs_is_refused_and_a_pickle_is_not_loaded(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, tag: str
 
     from fairlap.store.errors import NoSuchRun
     from fairlap.store.foreign_points import foreign_sources
-    from fairlap.store.runs.listed_works import listed_works
+    from fairlap.store.runs.listed_works import listed_works, with_titles
     from fairlap.store.search import RunSummaries, Wanted
     from fairlap.store.store import open_store
 
@@ -57,7 +57,7 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, tag: str
         print_json(RunSummaries(found)) if as_json else click.echo(str(error))
     else:
         if as_json:
-            print_json(RunSummaries(found, foreign=sources or UNSET))
+            print_json(RunSummaries([with_titles(each) for each in found], foreign=sources or UNSET))
         elif found or sources:
             works = listed_works(found)
             for summary in found:

@@ -47,7 +47,7 @@ def function_in(folder: str, name: str) -> Callable[..., Any]:
     except (Exception, SystemExit) as error:
         raise SourceError(f"{name} cannot be imported: {described(error)}", code="E_REFERENCE") from error
     if not callable(found):
-        raise SourceError(f"{name} is a {type(found).__name__}, not a callable", code="E_REFERENCE")
+        raise SourceError(f"{name} is not callable (its type is {type(found).__name__})", code="E_REFERENCE")
     function: Callable[..., Any] = found
     return function
 

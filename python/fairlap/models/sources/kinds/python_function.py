@@ -191,7 +191,10 @@ def named_inputs(model: Any, example: Any) -> dict[str, Any]:
     for name, each in given.items():
         if not isinstance(each, torch.Tensor):
             kind = type(each).__name__
-            raise SourceError(f"the example input {name} is a {kind}, not a tensor", code="E_SOURCE_INPUTS")
+            raise SourceError(f"the example input {name} must be a tensor (got {kind})", code="E_SOURCE_INPUTS")
+    if given and not any(each.numel() for each in given.values()):  # one may, as a cache before a token
+        shapes = ", ".join(f"{name} is {list(each.shape)}" for name, each in given.items())
+        raise SourceError(f"the example inputs have no elements: {shapes}", code="E_SOURCE_INPUTS")
     return dict(given)
 
 

@@ -147,7 +147,7 @@ def _imported(orders: Orders) -> Callable[..., Any]:
         module = importlib.import_module(orders.place)
     found = _part_of(module, orders)
     if not callable(found):
-        raise TypeError(f"{orders.name} is a {type(found).__name__}, not a callable")
+        raise TypeError(f"{orders.name} is not callable (its type is {type(found).__name__})")
     function: Callable[..., Any] = found
     return function
 

@@ -55,7 +55,7 @@ def imported(text: str, contestants: Sequence[CallableName]) -> Callable[..., An
     except (Exception, SystemExit) as error:
         raise InvalidRequest(f"{text} cannot be imported: {described(error)}") from error
     if not callable(found):
-        raise InvalidRequest(f"{text} is a {type(found).__name__}, not a callable")
+        raise InvalidRequest(f"{text} is not callable (its type is {type(found).__name__})")
     function: Callable[..., Any] = found
     return function
 
