@@ -258,11 +258,13 @@ def test_a_run_of_unknown_time_is_the_oldest(store: Store, tmp_path: Path) -> No
     assert store.load(store.runs()[-1].run).began_at == ""
 
 
-def test_the_store_lies_where_the_user_says_else_with_the_users_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/someone")
+def test_the_store_lies_where_the_user_says_else_with_the_users_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("FAIRLAP_STORE", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    assert store_path() == Path("/home/someone/.local/share/fairlap/runs.sqlite")
+    assert store_path() == tmp_path / ".local/share/fairlap/runs.sqlite"
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     assert store_path() == Path("/data/fairlap/runs.sqlite")
     monkeypatch.setenv("FAIRLAP_STORE", "/elsewhere/mine.sqlite")
