@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ from slow_cases import mark_slow_cases
 # Read when NumPy is imported, which nothing above does. BLAS's threads spin while they wait for each other, which
 # takes the cores from the tests beside these and doubles the time of references.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Until the engine is loaded, `fairlap.engine._native` is a stand-in that holds no names, so that monkeypatch would
+# take a replaced name for a new one and delete it from the engine afterwards.
+import_module("fairlap.engine._native")
 
 TOP = Path(__file__).parents[1]
 UNIT, TRUST = (TOP / "tests" / name for name in ("unit", "trust"))
