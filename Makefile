@@ -274,7 +274,7 @@ $(VENV)/.editable: pyproject.toml constraints.txt
 
 # After the frameworks, because two pips must not install into one environment at the same time.
 $(VENV)/.dev: $(VENV)/.frameworks
-	@echo "Installing what the tests need, such as Ray, Transformers and linters: some hundred megabytes, 1 to 3 minutes."
+	@echo "Installing what the tests need, such as Ray, Transformers and linters; this takes minutes."
 	$(LARGE_PIP) --group dev
 	touch $@
 
@@ -287,8 +287,8 @@ $(VENV)/.bench: $(VENV)/.editable
 	touch $@
 
 $(VENV)/.frameworks: $(VENV)/.editable
-	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime, OpenVINO and others: 1 to 2 GB of downloads, more where pip"
-	@echo "picks PyTorch with CUDA; it took 2 to 7 minutes where it was tried."
+	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime, OpenVINO and others: 4 GB on disk, more where pip"
+	@echo "picks PyTorch with CUDA; this takes minutes."
 	$(LARGE_PIP) 'fairlap[frameworks,report,onnx,metrics]'
 	touch $@
 

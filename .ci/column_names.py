@@ -1,6 +1,6 @@
 """A plugin of mypy that knows the columns of rows, which scenarios add when they are loaded.
 
-For type checkers a row has a ``__getattr__``, so that a mistyped column would be of any type and found by nobody.
+Rows have a ``__getattr__`` for type checkers alone, so without this plugin no mistyped column would be an error.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def shown(value: object) -> str:
             return f"an array of shape {tuple(value.shape)}"  # type: ignore[attr-defined]
         if kind.__repr__ is not object.__repr__:
             return shortened(repr(value))
-    except Exception:  # of its own text, or it is no array
+    except Exception:  # its repr failed, or it only has the name of an array
         return f"an object of type {kind.__qualname__}"
     return f"an object of type {kind.__qualname__}"
 

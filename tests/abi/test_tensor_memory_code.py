@@ -282,7 +282,7 @@ def test_a_wait_is_bounded_and_one_in_vain_leaves_the_sums_uncounted(kernel: Ker
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(DISASSEMBLER is None, reason="there is no nvdisasm here")
+@pytest.mark.skipif(DISASSEMBLER is None, reason="nvdisasm is not installed; `make test-slow` installs it")
 @each_purpose
 @pytest.mark.parametrize(("kernel", "assembler", "capability"), [case for case in CASES if case.values[0] in OURS])
 def test_the_machine_code_has_as_many_products_as_a_round(

@@ -54,7 +54,7 @@ def fairlap(
 def here(
     *arguments: object, cwd: Path | None = None, output: Path | None = None, **variables: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run `fairlap` in this process, which is quicker, where nothing of its own process is seen.
+    """Run `fairlap` in this process, which is quicker, for tests that do not look at the process itself.
 
     ``output`` is written to instead of kept.
     """

@@ -76,7 +76,7 @@ def converted(path: Path, values: dict[str, Any], kind: type[Read]) -> Read:
 
 
 def from_python(values: Mapping[str, Any], kind: type[Read], code: str = "") -> Read:
-    """Check and convert arguments of a function; ``code`` is that of a refusal without a code of its own."""
+    """Check and convert arguments of a function; ``code`` is used for refusals that have none."""
     for name, value in values.items():
         if "\0" in (value if isinstance(value, str) else ""):
             raise InvalidRequest(f"{name} must be a text without a zero byte, not {shown(value)}", code=code)

@@ -97,7 +97,7 @@ def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
     print(text, flush=True)
     outcome = {0: "clean", _SANITIZER_FOUND: "errors"}.get(done.returncode, f"ended with status {done.returncode}")
     failed = _PROGRAM_FAILED in text
-    if failed and done.returncode == _SANITIZER_FOUND:  # it counts that as an error of its own
+    if failed and done.returncode == _SANITIZER_FOUND:  # the sanitizer counts a failed program as an error too
         outcome = "errors, and the program failed"
     says = _findings(text) or [_last(done.stdout) or _last(done.stderr)]
     if (failed or done.returncode not in (0, _SANITIZER_FOUND)) and done.stderr.strip():
