@@ -40,7 +40,7 @@ def bisect(
     from fairlap.bisection.bisect_request import E_BISECT, BisectRequest, RacedModel
     from fairlap.bisection.searching import searched
     from fairlap.judgement.judge_request import Benchmark
-    from fairlap.request.python_options import texts_in
+    from fairlap.request.python_options import texts_in, with_texts_for_paths
     from fairlap.request.toml_file import from_python
     from fairlap.request.units import Share
 
@@ -54,6 +54,6 @@ def bisect(
         "benchmark": {**taken(Benchmark), "call": call, "command": command},
         "model": {**taken(RacedModel), "model": model, "on": on},
         "sure": float(Share(sure)),
-        **{name: str(value) if isinstance(value, Path) else value for name, value in options.items()},
+        **with_texts_for_paths(options),
     }
     return searched(from_python(given, BisectRequest, E_BISECT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NoReturn
@@ -231,9 +231,7 @@ def main() -> None:
             _run(arguments, debug=debug, as_json=as_json)
     except SystemExit as end:
         if as_json and end.code in STATUSES_OF_SIGNALS:
-            with suppress(OSError):  # standard output is full or closed
-                print_interruption()
-                sys.stdout.flush()
+            print_interruption()
         raise
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
+
+from fairlap.cli.output import print_error
 
 
 @contextmanager
@@ -23,10 +24,7 @@ def hard_exits_raised() -> Iterator[None]:
             end_now(status)
         if threading.current_thread() is threading.main_thread():
             raise SystemExit(f"it called os._exit({status})")
-        if sys.stderr is not None:
-            print(
-                f"fairlap: a thread of what was timed called os._exit({status}) [E_EXIT]", file=sys.stderr, flush=True
-            )
+        print_error(f"a thread of what was timed called os._exit({status})", "E_EXIT")
         end_now(2)
 
     os._exit = raised

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,9 @@ def print_interruption() -> None:
     if not _printed_json:
         from fairlap.printed_document import error_document
 
-        print_json(error_document("E_INTERRUPTED", "interrupted before there was a result"))
+        with suppress(OSError):  # standard output is full or closed
+            print_json(error_document("E_INTERRUPTED", "interrupted before there was a result"))
+            sys.stdout.flush()
 
 
 def print_note(text: str) -> None:

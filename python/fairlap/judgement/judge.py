@@ -34,6 +34,7 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.stopping import Ending
+from fairlap.request.python_options import with_texts_for_paths
 from fairlap.request.toml_file import from_python
 from fairlap.suite.found_suites import FoundOptions, open_suite, suite_hash
 from fairlap.verdict import ONE_SIDE
@@ -79,8 +80,7 @@ def judge(
         "suite": suite,
         "gain": None if gain is None else share_of_gain(gain),
     }
-    texts = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
-    return judge_request(from_python(texts, JudgeRequest, E_JUDGE))
+    return judge_request(from_python(with_texts_for_paths(given), JudgeRequest, E_JUDGE))
 
 
 def judge_request(

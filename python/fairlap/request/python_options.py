@@ -15,6 +15,7 @@ from fairlap.suggestions import with_hint
 
 def request_from_python(models: Sequence[str], on: object, options: Mapping[str, Any], folder: Path) -> RaceRequest:
     """Make the request of ``fairlap.compare`` and its siblings; arrays are written into the folder."""
+    options = with_texts_for_paths(options)
     texts = {**options, **_as_texts(options, folder)}
     known = RaceRequest.__struct_fields__
     if unknown := sorted(set(texts) - set(known)):
@@ -26,6 +27,10 @@ def request_from_python(models: Sequence[str], on: object, options: Mapping[str,
     return from_python(named, RaceRequest)
 
 
+def with_texts_for_paths(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+
+
 def texts_in(name: str, given: object) -> list[str]:
     """List texts or paths; a single one is a list of one."""
     found = [given] if isinstance(given, str | Path) else given
@@ -35,8 +40,7 @@ def texts_in(name: str, given: object) -> list[str]:
 
 
 def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    texts: dict[str, Any] = {name: str(value) for name, value in options.items() if isinstance(value, Path)}
-    options = {**options, **texts}
+    texts: dict[str, Any] = {}
     if "output" in options:
         texts["output"] = texts_in("output", options["output"])
     if isinstance(options.get("require"), list | tuple):

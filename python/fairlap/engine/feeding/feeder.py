@@ -123,7 +123,7 @@ class Feeder:
             patience_s = number_of("patience_s", patience_s)
         try:
             return self._take(patience_s)
-        except (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed) as error:
+        except _native_failures() as error:
             raise FeedingFailed(str(error)) from None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -132,7 +132,7 @@ class Feeder:
     def __next__(self) -> Batch:
         try:
             batch = self._take(PATIENCE_S)
-        except (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed) as error:
+        except _native_failures() as error:
             raise FeedingFailed(str(error)) from None
         if batch is None:
             raise StopIteration
@@ -201,6 +201,11 @@ def require_readable_npy(path: str | os.PathLike[str]) -> None:
         _of_npy(path_text("the path", path))
 
 
+def _native_failures() -> tuple[type[Exception], ...]:
+    """Name them when they are needed, so that the engine is loaded no earlier."""
+    return (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed)
+
+
 @contextmanager
 def _native_errors_explained() -> Iterator[None]:
     try:
@@ -209,7 +214,7 @@ def _native_errors_explained() -> Iterator[None]:
         raise InvalidRequest(str(error)) from None
     except _native.CudaUnavailable as error:
         raise NotAvailable(f"a feeder cannot deliver to a CUDA device here: {error}") from None
-    except (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed) as error:
+    except _native_failures() as error:
         raise FeedingFailed(str(error)) from None
     except MemoryError:
         raise NotAvailable("there is not enough memory for the slots; ask for fewer, or for a smaller batch") from None

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -24,6 +24,9 @@ from fairlap.machine.hardware.cuda_devices import board_of
 from fairlap.machine.hardware.device_links import BETWEEN, host_links, links_between, other_devices, trained_pcie
 from fairlap.machine.hardware.gpu import gpus
 from fairlap.machine.hardware.roofs import MEMORY, Link, Roofs, file_for, keep, read_kept, roof_in
+
+if TYPE_CHECKING:
+    from fairlap.engine._native import DeviceFacts
 
 Measured = TypeVar("Measured")
 
@@ -129,16 +132,15 @@ def working_sets(cache_bytes: int, free_bytes: int) -> dict[str, int | str]:
     return found
 
 
-def _unproven(device: str) -> list[str]:
-    """Find the number types with kernels that no such device has run. This starts the driver and no device."""
-    facts = device_facts(_number(device))
+def _unproven(facts: DeviceFacts) -> list[str]:
+    """Find the number types with kernels that no such device has run."""
     return [name for name in NUMBER_TYPES if is_unproven(name, facts)]
 
 
 def _failures_apart(device: str) -> dict[str, str]:
-    """Try each type with such kernels in a process of its own, and say why it failed, where it did."""
+    """Try each type with such kernels in a separate process, and say why it failed, if it did."""
     reasons: dict[str, str] = {}
-    for name in _unproven(device):
+    for name in _unproven(device_facts(_number(device))):
         try:
             _output_of(device, _TRIAL_OF, name, longest_s=_LONGEST_TRIAL_S)
         except NotAvailable as error:
@@ -148,7 +150,9 @@ def _failures_apart(device: str) -> dict[str, str]:
 
 
 def _measured_apart(device: str, kind: type[Measured], *options: str) -> Measured:
-    longest_s = _LONGEST_S + (0 if _PEERS in options else _LONGEST_TRIAL_S * len(_unproven(device)))
+    longest_s = _LONGEST_S + (
+        0 if _PEERS in options else _LONGEST_TRIAL_S * len(_unproven(device_facts(_number(device))))
+    )
     try:
         return msgspec.json.decode(_output_of(device, *options, longest_s=longest_s), type=kind)
     except NotAvailable as error:
@@ -190,7 +194,7 @@ def _file_of(device: str) -> Path:
         "cuda": str(known.driver_cuda_version),
         "power limit": str(own[0].power_limit_mw if own else None),
         "lanes": str(own[0].pcie_width if own else None),
-        "kernels": str(_KERNELS) + (_WITH_UNPROVEN if _unproven(device) else ""),
+        "kernels": str(_KERNELS) + (_WITH_UNPROVEN if _unproven(known) else ""),
     }
     return file_for(facts, "gpu")
 

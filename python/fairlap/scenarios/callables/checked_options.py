@@ -21,7 +21,7 @@ def require_fit(
     **switches: object,
 ) -> None:
     """Refuse what is no number or no truth, and what would be taken for the one callable that is measured."""
-    for name, value in (("alpha", alpha), ("margin", margin), ("target", target), ("seconds", seconds)):
+    for name, value in (("alpha", alpha), ("margin", margin), ("target", target)):
         if value is not None or name in ("alpha", "margin"):
             positive_number(name, value)
     require_within_a_day("seconds", None if seconds is None else positive_number("seconds", seconds))
